@@ -1,0 +1,379 @@
+#include "base/sketch.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+
+/* ---- fields ---- */
+
+static const unsigned field_width[] = {
+    [PS_FIELD_BOOLEAN] = 1, [PS_FIELD_U8] = 1,     [PS_FIELD_U32] = 4,
+    [PS_FIELD_U64] = 8,     [PS_FIELD_DOUBLE] = 8,
+};
+
+/* The field's bits as a number: what is stored and compared. */
+static uint64_t field_bits(const struct ps_sketch *sketch, const struct ps_field *field)
+{
+  const unsigned char *at = (const unsigned char *)sketch + field->offset;
+  uint32_t narrow;
+  uint64_t wide;
+  switch (field_width[field->type]) {
+  case 1:
+    return *at;
+  case 4:
+    memcpy(&narrow, at, sizeof narrow);
+    return narrow;
+  default:
+    memcpy(&wide, at, sizeof wide);
+    return wide;
+  }
+}
+
+static void set_field_bits(struct ps_sketch *sketch, const struct ps_field *field, uint64_t bits)
+{
+  unsigned char *at = (unsigned char *)sketch + field->offset;
+  uint32_t narrow = (uint32_t)bits;
+  switch (field_width[field->type]) {
+  case 1:
+    *at = (unsigned char)bits;
+    break;
+  case 4:
+    memcpy(at, &narrow, sizeof narrow);
+    break;
+  default:
+    memcpy(at, &bits, sizeof bits);
+  }
+}
+
+static double field_number(const struct ps_sketch *sketch, const struct ps_field *field)
+{
+  uint64_t bits = field_bits(sketch, field);
+  double x;
+  if (field->type != PS_FIELD_DOUBLE) {
+    return (double)bits;
+  }
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* ---- making one ---- */
+
+static bool in_range(const struct ps_option *option, double x)
+{
+  bool whole = option->type != PS_OPTION_INTEGER || x == floor(x);
+  return whole && x >= option->min && (option->below_max ? x < option->max : x <= option->max);
+}
+
+enum ps_status ps_plan(struct ps_sketch *sketch, const struct ps_kind *kind,
+                       const struct ps_options *options, struct ps_error *error)
+{
+  for (size_t i = 0; kind->options[i].name != NULL; i++) {
+    const struct ps_option *option = &kind->options[i];
+    if (options->given[i] && !in_range(option, options->value[i])) {
+      return ps_fail(error, PS_ERR_ARGUMENT, "option '%s' out of range (expected %s, got %.14g)",
+                     option->name, option->range, options->value[i]);
+    }
+  }
+  memset(sketch, 0, kind->struct_size);
+  sketch->kind = kind;
+  sketch->max_bytes = UINT64_MAX;
+  return kind->plan(sketch, options, error);
+}
+
+enum ps_status ps_check_limit(const struct ps_sketch *sketch, struct ps_error *error)
+{
+  uint64_t needed = sketch->kind->size(sketch);
+  if (needed > sketch->max_bytes) {
+    return ps_fail(error, PS_ERR_LIMIT, "needs %" PRIu64 " bytes, limit %" PRIu64, needed,
+                   sketch->max_bytes);
+  }
+  return PS_OK;
+}
+
+uint64_t ps_payload_size(const struct ps_sketch *sketch)
+{
+  return sketch->kind->release != NULL ? 0 : sketch->kind->size(sketch);
+}
+
+/* Gives a planned sketch its memory: the caller's payload, or a source of its own. */
+static void bind(struct ps_sketch *sketch, void *payload, const struct ps_memory *memory)
+{
+  if (sketch->kind->release != NULL) {
+    sketch->memory = memory;
+  } else {
+    sketch->payload = payload;
+    sketch->held = ps_payload_size(sketch);
+  }
+}
+
+enum ps_status ps_init(struct ps_sketch *sketch, void *payload, const struct ps_memory *memory,
+                       struct ps_error *error)
+{
+  bind(sketch, payload, memory);
+  return sketch->kind->init != NULL ? sketch->kind->init(sketch, error) : PS_OK;
+}
+
+enum ps_status ps_copy(struct ps_sketch *copy, const struct ps_sketch *source, void *payload,
+                       struct ps_error *error)
+{
+  memcpy(copy, source, source->kind->struct_size);
+  if (source->kind->clone != NULL) {
+    return source->kind->clone(copy, source, error);
+  }
+  copy->payload = payload;
+  memcpy(payload, source->payload, source->held);
+  return PS_OK;
+}
+
+void ps_release(struct ps_sketch *sketch)
+{
+  if (sketch->kind->release != NULL) {
+    sketch->kind->release(sketch);
+  }
+  sketch->payload = NULL;
+  sketch->held = 0;
+}
+
+/* ---- two of them ---- */
+
+enum ps_status ps_compatible(const struct ps_sketch *a, const struct ps_sketch *b,
+                             struct ps_error *error)
+{
+  if (a->kind != b->kind) {
+    return ps_fail(error, PS_ERR_KIND, "kind mismatch (expected %s, got %s)", a->kind->name,
+                   b->kind->name);
+  }
+  for (const struct ps_field *field = a->kind->fields; field->name != NULL; field++) {
+    if (field->matched && field_bits(a, field) != field_bits(b, field)) {
+      return ps_fail(error, PS_ERR_MISMATCH, "%s mismatch (expected %.16g, got %.16g)", field->name,
+                     field_number(a, field), field_number(b, field));
+    }
+  }
+  if (a->seed != b->seed) {
+    if ((a->flags | b->flags) & PS_SEED_SECRET) {
+      return ps_fail(error, PS_ERR_MISMATCH, "seed mismatch (at least one is secret)");
+    }
+    return ps_fail(error, PS_ERR_MISMATCH, "seed mismatch (expected %" PRIu64 ", got %" PRIu64 ")",
+                   a->seed, b->seed);
+  }
+  return PS_OK;
+}
+
+enum ps_status ps_merge(struct ps_sketch *target, const struct ps_sketch *source,
+                        struct ps_error *error)
+{
+  enum ps_status status = ps_compatible(target, source, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  if (target->kind->merge == NULL) {
+    return ps_fail(error, PS_ERR_ARGUMENT, "a %s does not merge", target->kind->name);
+  }
+  return target->kind->merge(target, source, error);
+}
+
+bool ps_equal(const struct ps_sketch *a, const struct ps_sketch *b)
+{
+  if (a->kind != b->kind || a->seed != b->seed || a->flags != b->flags || a->payload == NULL ||
+      b->payload == NULL) {
+    return false;
+  }
+  for (const struct ps_field *field = a->kind->fields; field->name != NULL; field++) {
+    if (field_bits(a, field) != field_bits(b, field)) {
+      return false;
+    }
+  }
+  if (a->kind->equal != NULL) {
+    return a->kind->equal(a, b);
+  }
+  return memcmp(a->payload, b->payload, a->held) == 0;
+}
+
+/* ---- reports ---- */
+
+void ps_report_on(const struct ps_sketch *sketch, struct ps_report *report)
+{
+  for (const struct ps_field *field = sketch->kind->fields; field->name != NULL; field++) {
+    if (field->type == PS_FIELD_BOOLEAN) {
+      report->boolean(report, field->name, field_bits(sketch, field) != 0);
+    } else {
+      report->number(report, field->name, field_number(sketch, field));
+    }
+  }
+  if (sketch->kind->describe != NULL) {
+    sketch->kind->describe(sketch, report);
+  }
+  if (sketch->payload != NULL && sketch->kind->inspect != NULL) {
+    sketch->kind->inspect(sketch, report);
+  }
+}
+
+/* ---- to bytes ---- */
+
+static bool is_flat(const struct ps_sketch *sketch)
+{
+  return sketch->kind->flat == NULL || sketch->kind->flat(sketch);
+}
+
+uint64_t ps_encoder_scratch(const struct ps_sketch *sketch)
+{
+  return is_flat(sketch) ? 0 : sketch->kind->encoded_size(sketch);
+}
+
+void ps_encoder_start(struct ps_encoder *encoder, const struct ps_sketch *sketch,
+                      enum ps_placement placement, void *scratch)
+{
+  const struct ps_kind *kind = sketch->kind;
+  struct ps_header header = {
+      .kind_id = kind->id,
+      .hash_id = kind->hash_id,
+      .seed = sketch->seed,
+  };
+  if (sketch->flags & PS_SEED_SECRET) {
+    header.flags |= PS_HEADER_SECRET;
+  }
+  if (is_flat(sketch)) {
+    header.flags |= PS_HEADER_FLAT;
+    encoder->payload = sketch->payload;
+    encoder->payload_size = kind->size(sketch);
+  } else {
+    kind->encode(sketch, scratch);
+    encoder->payload = scratch;
+    encoder->payload_size = kind->encoded_size(sketch);
+  }
+  header.payload_size = encoder->payload_size;
+
+  struct ps_writer writer = ps_writer_over(header.fields, sizeof header.fields);
+  for (const struct ps_field *field = kind->fields; field->name != NULL; field++) {
+    ps_write(&writer, field_bits(sketch, field), field_width[field->type]);
+  }
+  header.fields_size = (uint32_t)(writer.at - header.fields);
+
+  encoder->header_size = ps_header_write(&header, placement, encoder->header);
+  encoder->total = encoder->header_size + encoder->payload_size + PS_TRAILER_SIZE;
+  encoder->at = 0;
+  XXH3_64bits_reset(&encoder->hash);
+}
+
+size_t ps_encoder_read(struct ps_encoder *encoder, void *bytes, size_t size)
+{
+  unsigned char *to = bytes;
+  const uint64_t payload_end = encoder->header_size + encoder->payload_size;
+  while (size > 0 && encoder->at < encoder->total) {
+    const uint64_t at = encoder->at;
+    const unsigned char *from;
+    uint64_t left;
+    if (at < encoder->header_size) {
+      from = encoder->header + at;
+      left = encoder->header_size - at;
+    } else if (at < payload_end) {
+      from = encoder->payload + (at - encoder->header_size);
+      left = payload_end - at;
+    } else {
+      if (at == payload_end) {
+        ps_store64(encoder->trailer, XXH3_64bits_digest(&encoder->hash));
+      }
+      from = encoder->trailer + (at - payload_end);
+      left = encoder->total - at;
+    }
+    size_t n = left < size ? (size_t)left : size;
+    memcpy(to, from, n);
+    if (at >= encoder->header_size && at < payload_end) {
+      XXH3_64bits_update(&encoder->hash, to, n);
+    }
+    to += n;
+    size -= n;
+    encoder->at += n;
+  }
+  return (size_t)(to - (unsigned char *)bytes);
+}
+
+/* ---- from bytes ---- */
+
+enum ps_status ps_decode_plan(struct ps_sketch *sketch, const struct ps_kind *kind,
+                              const struct ps_header *header, struct ps_error *error)
+{
+  memset(sketch, 0, kind->struct_size);
+  sketch->kind = kind;
+  sketch->seed = header->seed;
+  sketch->max_bytes = UINT64_MAX;
+  if (header->flags & PS_HEADER_SECRET) {
+    sketch->flags |= PS_SEED_SECRET;
+  }
+  if (header->hash_id != kind->hash_id) {
+    return ps_fail(error, PS_ERR_VERSION, "unknown hash (expected %u, got %u)", kind->hash_id,
+                   header->hash_id);
+  }
+  struct ps_reader reader = ps_reader_over(header->fields, header->fields_size);
+  for (const struct ps_field *field = kind->fields; field->name != NULL; field++) {
+    uint64_t bits = ps_read(&reader, field_width[field->type]);
+    if (field->type == PS_FIELD_BOOLEAN && bits > 1) {
+      return ps_fail(error, PS_ERR_RANGE, "%s out of range (expected 0 or 1, got %" PRIu64 ")",
+                     field->name, bits);
+    }
+    set_field_bits(sketch, field, bits);
+  }
+  if (reader.failed || reader.at != reader.end) {
+    return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (%" PRIu32 " bytes of fields for a %s)",
+                   header->fields_size, kind->name);
+  }
+  enum ps_status status = kind->validate(sketch, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  bool flat = (header->flags & PS_HEADER_FLAT) != 0;
+  if (kind->flat == NULL && !flat) {
+    return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a %s is always flat)", kind->name);
+  }
+  if (flat && header->payload_size != kind->size(sketch)) {
+    return ps_fail(error, PS_ERR_CORRUPT,
+                   "corrupt header (expected %" PRIu64 " bytes of payload, got %" PRIu64 ")",
+                   kind->size(sketch), header->payload_size);
+  }
+  return PS_OK;
+}
+
+static enum ps_status decode_state(struct ps_sketch *sketch, const struct ps_header *header,
+                                   const unsigned char *bytes,
+                                   const unsigned char trailer[PS_TRAILER_SIZE], void *payload,
+                                   struct ps_error *error)
+{
+  const struct ps_kind *kind = sketch->kind;
+  if (ps_hash(bytes, header->payload_size, 0) != ps_load64(trailer)) {
+    return ps_fail(error, PS_ERR_CHECKSUM, "payload checksum mismatch");
+  }
+  if (kind->decode != NULL) {
+    bool flat = (header->flags & PS_HEADER_FLAT) != 0;
+    enum ps_status status = kind->decode(sketch, bytes, header->payload_size, flat, error);
+    if (status != PS_OK) {
+      return status;
+    }
+  } else if (payload != bytes) {
+    memcpy(payload, bytes, header->payload_size);
+  }
+  if (kind->check != NULL) {
+    enum ps_status status = kind->check(sketch, error);
+    if (status != PS_OK) {
+      return status;
+    }
+  }
+  if (kind->attach != NULL) {
+    kind->attach(sketch);
+  }
+  return PS_OK;
+}
+
+enum ps_status ps_decode(struct ps_sketch *sketch, const struct ps_header *header,
+                         const unsigned char *bytes, const unsigned char trailer[PS_TRAILER_SIZE],
+                         void *payload, const struct ps_memory *memory, struct ps_error *error)
+{
+  bind(sketch, payload, memory);
+  enum ps_status status = decode_state(sketch, header, bytes, trailer, payload, error);
+  if (status != PS_OK) {
+    ps_release(sketch);
+  }
+  return status;
+}
