@@ -47,6 +47,12 @@ struct ps_sketch {
 /* No kind's struct is larger. */
 #define PS_STRUCT_MAX 512
 
+/* Room for any kind's struct, where the kind is not known before. */
+union ps_any_sketch {
+  struct ps_sketch sketch;
+  unsigned char bytes[PS_STRUCT_MAX];
+};
+
 /* ---- options: what a constructor is asked for ---- */
 
 enum ps_option_type { PS_OPTION_INTEGER, PS_OPTION_NUMBER, PS_OPTION_BOOLEAN };
@@ -90,6 +96,7 @@ struct ps_field {
 
 /* Told each value in turn; a later value of the same name replaces the earlier one. */
 struct ps_report {
+  void (*integer)(struct ps_report *report, const char *name, uint64_t value);
   void (*number)(struct ps_report *report, const char *name, double value);
   void (*boolean)(struct ps_report *report, const char *name, bool value);
 };
@@ -100,6 +107,8 @@ struct ps_kind {
   const char *name;
   uint8_t id;      /* in the bytes: see docs/FORMAT.md */
   uint8_t hash_id; /* enum ps_hash_id */
+  bool seeded;     /* takes a seed: it hashes or tosses coins */
+  bool may_refuse; /* merge() can fail, for want of room or memory */
   size_t struct_size;
   const struct ps_option *options;
   const struct ps_field *fields;

@@ -199,8 +199,10 @@ void ps_report_on(const struct ps_sketch *sketch, struct ps_report *report)
   for (const struct ps_field *field = sketch->kind->fields; field->name != NULL; field++) {
     if (field->type == PS_FIELD_BOOLEAN) {
       report->boolean(report, field->name, field_bits(sketch, field) != 0);
-    } else {
+    } else if (field->type == PS_FIELD_DOUBLE) {
       report->number(report, field->name, field_number(sketch, field));
+    } else {
+      report->integer(report, field->name, field_bits(sketch, field));
     }
   }
   if (sketch->kind->describe != NULL) {
@@ -218,9 +220,20 @@ static bool is_flat(const struct ps_sketch *sketch)
   return sketch->kind->flat == NULL || sketch->kind->flat(sketch);
 }
 
+/* What a kind owns it may move while it grows, so an encoder that outlives a call needs a copy. */
+static bool stays_in_place(const struct ps_sketch *sketch)
+{
+  return is_flat(sketch) && sketch->kind->release == NULL;
+}
+
+static uint64_t stored_size(const struct ps_sketch *sketch)
+{
+  return is_flat(sketch) ? sketch->kind->size(sketch) : sketch->kind->encoded_size(sketch);
+}
+
 uint64_t ps_encoder_scratch(const struct ps_sketch *sketch)
 {
-  return is_flat(sketch) ? 0 : sketch->kind->encoded_size(sketch);
+  return stays_in_place(sketch) ? 0 : stored_size(sketch);
 }
 
 void ps_encoder_start(struct ps_encoder *encoder, const struct ps_sketch *sketch,
@@ -237,12 +250,13 @@ void ps_encoder_start(struct ps_encoder *encoder, const struct ps_sketch *sketch
   }
   if (is_flat(sketch)) {
     header.flags |= PS_HEADER_FLAT;
-    encoder->payload = sketch->payload;
-    encoder->payload_size = kind->size(sketch);
-  } else {
+  }
+  encoder->payload_size = stored_size(sketch);
+  encoder->payload = stays_in_place(sketch) ? sketch->payload : scratch;
+  if (!is_flat(sketch)) {
     kind->encode(sketch, scratch);
-    encoder->payload = scratch;
-    encoder->payload_size = kind->encoded_size(sketch);
+  } else if (!stays_in_place(sketch)) {
+    memcpy(scratch, sketch->payload, encoder->payload_size);
   }
   header.payload_size = encoder->payload_size;
 

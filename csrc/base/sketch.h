@@ -68,7 +68,7 @@ struct ps_encoder {
   unsigned char header[PS_PAGE_SIZE];
 };
 
-/* Bytes of scratch that ps_encoder_start() needs; 0 for flat sketches. */
+/* Bytes of scratch that ps_encoder_start() needs; 0 for a flat payload that stays in place. */
 uint64_t ps_encoder_scratch(const struct ps_sketch *sketch);
 
 /* The encoder must lie at a multiple of 64; sketch and scratch must outlive it. */

@@ -1,0 +1,51 @@
+/* One C API out of five Luas: the only place that asks which. Under 5.2 nothing but the API of
+ * PUC 5.1 is used, so that one object serves Lua 5.1, LuaJIT and nginx. */
+#ifndef PSL_COMPAT_H
+#define PSL_COMPAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#if LUA_VERSION_NUM < 502
+#define lua_rawlen lua_objlen
+#endif
+
+/* luaL_setfuncs() of 5.2, with as many upvalues as are on the stack above the table. */
+static inline void psl_set_functions(lua_State *L, const luaL_Reg *functions, int upvalues)
+{
+  for (; functions->name != NULL; functions++) {
+    for (int i = 0; i < upvalues; i++) {
+      lua_pushvalue(L, -upvalues);
+    }
+    lua_pushcclosure(L, functions->func, upvalues);
+    lua_setfield(L, -upvalues - 2, functions->name);
+  }
+  lua_pop(L, upvalues);
+}
+
+/* An integer where Lua has them, else a float; at most 2^53, so that both are exact. */
+static inline void psl_push_integer(lua_State *L, uint64_t x)
+{
+#if LUA_VERSION_NUM >= 503
+  lua_pushinteger(L, (lua_Integer)x);
+#else
+  lua_pushnumber(L, (lua_Number)x);
+#endif
+}
+
+/* The value as a signed 64-bit number if its type is an integer subtype: Lua 5.3 and later. */
+static inline bool psl_is_integer(lua_State *L, int index, int64_t *x)
+{
+#if LUA_VERSION_NUM >= 503
+  *x = (int64_t)lua_tointegerx(L, index, NULL);
+  return lua_isinteger(L, index);
+#else
+  (void)L, (void)index, (void)x;
+  return false;
+#endif
+}
+
+#endif

@@ -1,0 +1,11 @@
+/* The methods of each kind, in a file of its own. */
+#ifndef PSL_METHODS_H
+#define PSL_METHODS_H
+
+#include "binding/sketch.h"
+
+extern const struct psl_kind psl_bloom;
+extern const struct psl_kind psl_count_min;
+extern const struct psl_kind psl_hyperloglog;
+
+#endif

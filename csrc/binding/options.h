@@ -1,0 +1,17 @@
+/* The options table of a constructor, read the same way for every kind. */
+#ifndef PSL_OPTIONS_H
+#define PSL_OPTIONS_H
+
+#include "binding/sketch.h"
+
+/* Plans a sketch of `kind` from the options at `index`, a table or nothing; seed and limit
+ * included. Raises an error that names the option and its range. */
+void psl_plan(lua_State *L, int index, const struct ps_kind *kind, struct ps_sketch *planned);
+
+/* The seed at `index`: an integer from 0 to 2^53, "random", or a sketch for the same one; sets
+ * PS_SEED_SECRET in *flags when nobody may see it. False when it is none of these. */
+bool psl_seed(lua_State *L, int index, uint64_t *seed, uint32_t *flags);
+
+#define PSL_SEED_RANGE "an integer from 0 to 2^53, \"random\" or a sketch"
+
+#endif

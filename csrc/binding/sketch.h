@@ -1,0 +1,106 @@
+/* Sketches as userdata: how they are made, checked and closed, and what the bindings of all kinds
+ * use. */
+#ifndef PSL_SKETCH_H
+#define PSL_SKETCH_H
+
+#include "base/sketch.h"
+#include "binding/compat.h"
+#include "storage/pages.h"
+
+/* What one Lua state shares. It lives in the registry, so it outlives every sketch. */
+struct psl_state {
+  struct ps_memory memory; /* over the state's allocator; its context is this struct */
+  lua_Alloc allocate;
+  void *allocate_context;
+  uint64_t max_bytes;
+  uint64_t debt; /* bytes allocated since the collector was last told */
+};
+
+/* The userdata: where a large payload lives, then the kind's own struct, then a small payload at a
+ * multiple of 64. A handle is closed (payload NULL) until it owns everything it needs. */
+struct psl_box {
+  struct ps_pages pages;
+  struct ps_sketch sketch;
+};
+
+/* A kind as Lua sees it: the methods that only it has. */
+struct psl_kind {
+  const struct ps_kind *kind;
+  const luaL_Reg *methods;
+};
+
+/* Every function of the module is a closure over these. PSL_METATABLE and PSL_KIND are nil in
+ * functions that belong to no kind. */
+#define PSL_STATE lua_upvalueindex(1)
+#define PSL_METATABLE lua_upvalueindex(2)
+#define PSL_KIND lua_upvalueindex(3)
+#define PSL_UPVALUES 3
+
+static inline struct psl_state *psl_state(lua_State *L)
+{
+  return lua_touserdata(L, PSL_STATE);
+}
+
+/* ---- arguments ---- */
+
+/* Raises what is wrong with argument 1: another type, or closed. */
+int psl_bad_self(lua_State *L);
+
+/* Argument 1 as an open sketch of the kind whose method this is. The metatable is compared with an
+ * upvalue, which costs a third of luaL_checkudata(). */
+static inline void *psl_self(lua_State *L)
+{
+  struct psl_box *box = lua_touserdata(L, 1);
+  bool same = box != NULL && lua_getmetatable(L, 1) && lua_rawequal(L, -1, PSL_METATABLE);
+  if (!same || box->sketch.payload == NULL) {
+    psl_bad_self(L);
+  }
+  lua_pop(L, 1);
+  return &box->sketch;
+}
+
+/* The box at `index` if it is a sketch of any kind, open or closed; else NULL. */
+struct psl_box *psl_test(lua_State *L, int index);
+
+/* The open sketch of any kind at `index`, or raises. */
+struct ps_sketch *psl_check(lua_State *L, int index);
+
+/* As psl_check(), but raises unless it is of the same kind as the sketch whose method this is. */
+void *psl_check_same(lua_State *L, int index);
+
+/* ---- making ---- */
+
+/* Pushes a new closed sketch with the parameters of `planned`, sets *payload to the zeroed memory
+ * that ps_payload_size() asks for, and steps the collector by what is allocated. */
+struct ps_sketch *psl_push(lua_State *L, const struct ps_sketch *planned, void **payload);
+
+/* Pushes an independent copy. */
+struct ps_sketch *psl_push_copy(lua_State *L, const struct ps_sketch *source);
+
+/* Pushes `size` bytes that the collector frees, at a multiple of 64. */
+void *psl_push_scratch(lua_State *L, uint64_t size);
+
+/* ---- results ---- */
+
+/* Raises: Lua's own message for want of memory, else as an error in argument `argument`. */
+int psl_raise(lua_State *L, int argument, const struct ps_error *error);
+
+/* nil, message, code for data that is wrong; raises for want of memory. */
+int psl_fail(lua_State *L, const struct ps_error *error);
+
+/* Pushes the table that info() and plan() return. */
+void psl_push_report(lua_State *L, const struct ps_sketch *sketch);
+
+/* ---- what all kinds have ---- */
+
+extern const luaL_Reg psl_sketch_methods[];
+extern const luaL_Reg psl_sketch_metamethods[];
+
+/* ps.union(a, b, ...): the method without its kind. */
+int psl_union(lua_State *L);
+
+/* Leaves the metatable of the kind on the stack, made now or when the module was first loaded into
+ * this state. `state` is the index of the state's userdata. */
+void psl_push_metatable(lua_State *L, const struct psl_kind *kind, int state);
+
+#endif

@@ -1,0 +1,252 @@
+/***
+Sketches to and from strings and files.
+@module probsketch
+*/
+#include "binding/storage.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "binding/keys.h"
+#include "binding/sketch.h"
+#include "kinds.h"
+#include "storage/file.h"
+
+static const char *check_path(lua_State *L, int index)
+{
+  size_t length;
+  luaL_checktype(L, index, LUA_TSTRING);
+  const char *path = lua_tolstring(L, index, &length);
+  luaL_argcheck(L, strlen(path) == length && length > 0, index, "not a path");
+  return path;
+}
+
+/* ---- to bytes ---- */
+
+/* Starts an encoder, with scratch pushed onto the stack. */
+static void start(lua_State *L, struct ps_encoder *encoder, const struct ps_sketch *sketch,
+                  enum ps_placement placement)
+{
+  void *scratch = psl_push_scratch(L, ps_encoder_scratch(sketch));
+  ps_encoder_start(encoder, sketch, placement, scratch);
+}
+
+/* Pushes the next bytes, at most `most`, as a string; returns how many. */
+static uint64_t push_piece(lua_State *L, struct ps_encoder *encoder, uint64_t most)
+{
+  luaL_Buffer buffer;
+  uint64_t done = 0;
+  size_t n;
+  luaL_buffinit(L, &buffer);
+  do {
+    uint64_t left = most - done;
+    size_t room = left < LUAL_BUFFERSIZE ? (size_t)left : LUAL_BUFFERSIZE;
+    n = ps_encoder_read(encoder, luaL_prepbuffer(&buffer), room);
+    luaL_addsize(&buffer, n);
+    done += n;
+  } while (n > 0);
+  luaL_pushresult(&buffer);
+  return done;
+}
+
+/***
+The sketch as a string, for @{decode}. Equal sketches give equal strings, on every machine and Lua.
+O(size).
+@function sketch:encode
+@treturn string
+*/
+int psl_encode(lua_State *L)
+{
+  alignas(64) struct ps_encoder encoder;
+  const struct ps_sketch *sketch = psl_self(L);
+  start(L, &encoder, sketch, PS_TIGHT);
+  push_piece(L, &encoder, UINT64_MAX);
+  return 1;
+}
+
+/* Upvalues of the iterator: what keeps the encoder alive, the sketch, the most bytes of a piece,
+ * the encoder, and what keeps its scratch alive. */
+enum { CHUNKS_SKETCH = 2, CHUNKS_MOST, CHUNKS_ENCODER, CHUNKS_UPVALUES = 5 };
+
+static int next_chunk(lua_State *L)
+{
+  struct ps_encoder *encoder = lua_touserdata(L, lua_upvalueindex(CHUNKS_ENCODER));
+  if (psl_test(L, lua_upvalueindex(CHUNKS_SKETCH))->sketch.payload == NULL) {
+    luaL_error(L, "the sketch is closed");
+  }
+  if (push_piece(L, encoder, (uint64_t)lua_tonumber(L, lua_upvalueindex(CHUNKS_MOST))) == 0) {
+    lua_pushnil(L);
+  }
+  return 1;
+}
+
+/***
+Iterates over the bytes of `encode()` without making them one string: `for piece in
+sketch:chunks(65536) do`. A sketch that changes meanwhile yields bytes that load, each part as it
+was when it came by.
+@function sketch:chunks
+@tparam integer n the most bytes in a piece
+@treturn function iterator
+*/
+int psl_chunks(lua_State *L)
+{
+  const struct ps_sketch *sketch = psl_self(L);
+  uint64_t most = lua_isnoneornil(L, 2) ? 0 : psl_count(L, 2);
+  luaL_argcheck(L, most > 0, 2, "bytes expected, an integer from 1 to 2^53");
+  struct ps_encoder *encoder = psl_push_scratch(L, sizeof *encoder);
+  lua_pushvalue(L, 1);
+  lua_pushnumber(L, (lua_Number)most);
+  lua_pushlightuserdata(L, encoder);
+  start(L, encoder, sketch, PS_TIGHT);
+  lua_pushcclosure(L, next_chunk, CHUNKS_UPVALUES);
+  return 1;
+}
+
+/***
+Saves the sketch to a file for @{load}: whole or not at all, and safe on disk when it returns.
+Readers of the path see the old file or the new. O(size), waits for the disk.
+@function sketch:save
+@tparam string path
+@treturn boolean true; or nil, message, code
+*/
+int psl_save(lua_State *L)
+{
+  alignas(64) struct ps_encoder encoder;
+  struct ps_error error;
+  const struct ps_sketch *sketch = psl_self(L);
+  const char *path = check_path(L, 2);
+  start(L, &encoder, sketch, PS_PAGED);
+  if (ps_file_save(path, &encoder, &error) != PS_OK) {
+    return psl_fail(L, &error);
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* ---- from bytes ---- */
+
+/* The kind asked for in argument `index`, NULL for any. */
+static const struct ps_kind *optional_kind(lua_State *L, int index)
+{
+  if (lua_isnoneornil(L, index)) {
+    return NULL;
+  }
+  luaL_checktype(L, index, LUA_TSTRING);
+  const struct ps_kind *kind = ps_kind_by_name(lua_tostring(L, index));
+  luaL_argcheck(L, kind != NULL, index, "unknown kind");
+  return kind;
+}
+
+/* The header's parameters into `planned`, if they are of the kind that was asked for and within the
+ * limit. */
+static enum ps_status plan(lua_State *L, struct ps_sketch *planned, const struct ps_header *header,
+                           const struct ps_kind *wanted, struct ps_error *error)
+{
+  const struct ps_kind *kind = ps_kind_by_id(header->kind_id);
+  if (kind == NULL) {
+    return ps_fail(error, PS_ERR_KIND, "unknown kind %u", header->kind_id);
+  }
+  if (wanted != NULL && kind != wanted) {
+    return ps_fail(error, PS_ERR_KIND, "kind mismatch (expected %s, got %s)", wanted->name,
+                   kind->name);
+  }
+  enum ps_status status = ps_decode_plan(planned, kind, header, error);
+  planned->max_bytes = psl_state(L)->max_bytes;
+  return status != PS_OK ? status : ps_check_limit(planned, error);
+}
+
+/***
+The sketch in a string made by `encode()`. Bytes that are wrong are refused and cost no more memory
+than they have themselves.
+@function decode
+@tparam string bytes
+@tparam ?string kind refuses all others
+@return the sketch; or nil, message, code
+*/
+int psl_decode(lua_State *L)
+{
+  size_t size;
+  struct ps_error error;
+  struct ps_header header;
+  union ps_any_sketch planned;
+  luaL_checktype(L, 1, LUA_TSTRING);
+  const unsigned char *bytes = (const unsigned char *)lua_tolstring(L, 1, &size);
+  const struct ps_kind *wanted = optional_kind(L, 2);
+  if (ps_header_read(&header, bytes, size, size, &error) != PS_OK ||
+      plan(L, &planned.sketch, &header, wanted, &error) != PS_OK) {
+    return psl_fail(L, &error);
+  }
+  void *payload;
+  struct ps_sketch *sketch = psl_push(L, &planned.sketch, &payload);
+  const unsigned char *from = bytes + header.payload_offset;
+  if (ps_decode(sketch, &header, from, from + header.payload_size, payload, &psl_state(L)->memory,
+                &error) != PS_OK) {
+    return psl_fail(L, &error);
+  }
+  return 1;
+}
+
+/* Reads an opened file into a sketch that is pushed. */
+static enum ps_status read_sketch(lua_State *L, const struct ps_file *file,
+                                  const struct ps_header *header, const struct ps_sketch *planned,
+                                  struct ps_error *error)
+{
+  unsigned char trailer[PS_TRAILER_SIZE];
+  void *payload;
+  bool in_place = planned->kind->release == NULL && planned->kind->decode == NULL;
+  void *bytes = in_place ? NULL : psl_push_scratch(L, header->payload_size);
+  struct ps_sketch *sketch = psl_push(L, planned, &payload);
+  if (in_place) {
+    bytes = payload;
+  }
+  enum ps_status status = ps_file_read(file, header, bytes, trailer, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  return ps_decode(sketch, header, bytes, trailer, payload, &psl_state(L)->memory, error);
+}
+
+static int close_file(lua_State *L)
+{
+  ps_file_close(lua_touserdata(L, 1));
+  return 0;
+}
+
+/* A file that is closed even if an error is raised: its userdata is there before it is opened. */
+static struct ps_file *push_file(lua_State *L)
+{
+  struct ps_file *file = lua_newuserdata(L, sizeof *file);
+  file->descriptor = -1;
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, close_file);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  return file;
+}
+
+/***
+The sketch in a file made by `save()` or holding the bytes of `encode()`, read without a detour
+through a Lua string. O(size), waits for the disk.
+@function load
+@tparam string path
+@tparam ?string kind refuses all others
+@return the sketch; or nil, message, code
+*/
+int psl_load(lua_State *L)
+{
+  struct ps_error error;
+  struct ps_header header;
+  union ps_any_sketch planned;
+  const char *path = check_path(L, 1);
+  const struct ps_kind *wanted = optional_kind(L, 2);
+  struct ps_file *file = push_file(L);
+  enum ps_status status = ps_file_open(file, path, &header, &error);
+  if (status == PS_OK) {
+    status = plan(L, &planned.sketch, &header, wanted, &error);
+  }
+  if (status == PS_OK) {
+    status = read_sketch(L, file, &header, &planned.sketch, &error);
+  }
+  ps_file_close(file);
+  return status == PS_OK ? 1 : psl_fail(L, &error);
+}

@@ -1,0 +1,16 @@
+/* Sketches to and from strings and files. */
+#ifndef PSL_STORAGE_H
+#define PSL_STORAGE_H
+
+#include <lua.h>
+
+/* Methods of every sketch. */
+int psl_encode(lua_State *L);
+int psl_chunks(lua_State *L);
+int psl_save(lua_State *L);
+
+/* Functions of the module. */
+int psl_decode(lua_State *L);
+int psl_load(lua_State *L);
+
+#endif

@@ -1,0 +1,32 @@
+#include "kinds.h"
+
+#include <string.h>
+
+#include "cardinality/hyperloglog.h"
+#include "frequency/count_min.h"
+#include "membership/bloom.h"
+
+const struct ps_kind *const ps_kinds[] = {&ps_bloom, &ps_count_min, &ps_hyperloglog, NULL};
+
+const struct ps_kind *ps_kind_by_id(unsigned id)
+{
+  for (const struct ps_kind *const *kind = ps_kinds; *kind != NULL; kind++) {
+    if ((*kind)->id == id) {
+      return *kind;
+    }
+  }
+  return NULL;
+}
+
+const struct ps_kind *ps_kind_by_name(const char *name)
+{
+  if (strcmp(name, "hll") == 0) {
+    return &ps_hyperloglog;
+  }
+  for (const struct ps_kind *const *kind = ps_kinds; *kind != NULL; kind++) {
+    if (strcmp((*kind)->name, name) == 0) {
+      return *kind;
+    }
+  }
+  return NULL;
+}

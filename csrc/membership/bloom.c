@@ -1,0 +1,357 @@
+#include "membership/bloom.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+
+#define LN2 0.69314718055994530942
+
+#define BITS_MIN 1024
+
+/* A rate of 1e-15 takes 50. */
+#define HASHES_MAX 64
+
+/* Below this many bytes a filter stays in the cache and prefetching only costs. */
+#define PREFETCH_FROM (1u << 20)
+
+/* Keys whose cache lines are on the way at once. */
+#define AHEAD 32
+
+enum { OPTION_CAPACITY, OPTION_FP_RATE, OPTION_BITS, OPTION_HASHES };
+
+static const struct ps_option options[] = {
+    {"capacity", PS_OPTION_INTEGER, 1, (double)PS_COUNT_MAX, "an integer from 1 to 2^53", false},
+    {"fp_rate", PS_OPTION_NUMBER, 1e-15, 1, "a number from 1e-15 to below 1", true},
+    {"bits", PS_OPTION_INTEGER, 1, (double)PS_COUNT_MAX, "an integer from 1 to 2^53", false},
+    {"hashes", PS_OPTION_INTEGER, 1, HASHES_MAX, "an integer from 1 to 64", false},
+    {0},
+};
+
+static const struct ps_field fields[] = {
+    {"bits", PS_FIELD_U64, offsetof(struct ps_bloom, bits), true},
+    {"hashes", PS_FIELD_U32, offsetof(struct ps_bloom, hashes), true},
+    {"capacity", PS_FIELD_U64, offsetof(struct ps_bloom, capacity), false},
+    {"fp_rate", PS_FIELD_DOUBLE, offsetof(struct ps_bloom, fp_rate), false},
+    {0},
+};
+
+/* ---- parameters ---- */
+
+static enum ps_status plan_for_capacity(struct ps_bloom *bloom, double n, double rate)
+{
+  double optimal = ceil(-n * log(rate) / (LN2 * LN2));
+  double hashes = floor(optimal / n * LN2 + 0.5);
+  bloom->capacity = (uint64_t)n;
+  bloom->fp_rate = rate;
+  bloom->bits = optimal < BITS_MIN ? BITS_MIN : (uint64_t)optimal;
+  bloom->hashes = hashes < 1 ? 1 : (uint32_t)hashes;
+  return PS_OK;
+}
+
+/* The capacity is then the number of keys for which k hashes are best: half the bits set. */
+static enum ps_status plan_for_bits(struct ps_bloom *bloom, double bits, double hashes)
+{
+  double n = fmax(1, floor(bits * LN2 / hashes));
+  bloom->capacity = (uint64_t)n;
+  bloom->fp_rate = pow(-expm1(-hashes * n / bits), hashes);
+  bloom->bits = (uint64_t)bits;
+  bloom->hashes = (uint32_t)hashes;
+  return PS_OK;
+}
+
+static enum ps_status plan(struct ps_sketch *sketch, const struct ps_options *asked,
+                           struct ps_error *error)
+{
+  struct ps_bloom *bloom = (struct ps_bloom *)sketch;
+  const double *value = asked->value;
+  const bool *given = asked->given;
+  bool by_bits = given[OPTION_BITS] || given[OPTION_HASHES];
+  if (by_bits && (given[OPTION_CAPACITY] || given[OPTION_FP_RATE])) {
+    return ps_fail(error, PS_ERR_ARGUMENT,
+                   "options 'bits' and 'hashes' exclude 'capacity' and 'fp_rate'");
+  }
+  if (by_bits && !(given[OPTION_BITS] && given[OPTION_HASHES])) {
+    return ps_fail(error, PS_ERR_ARGUMENT, "options 'bits' and 'hashes' go together");
+  }
+  if (by_bits) {
+    return plan_for_bits(bloom, value[OPTION_BITS], value[OPTION_HASHES]);
+  }
+  if (!given[OPTION_CAPACITY]) {
+    return ps_fail(error, PS_ERR_ARGUMENT, "option 'capacity' is missing (expected %s)",
+                   options[OPTION_CAPACITY].range);
+  }
+  return plan_for_capacity(bloom, value[OPTION_CAPACITY],
+                           given[OPTION_FP_RATE] ? value[OPTION_FP_RATE] : 0.01);
+}
+
+static enum ps_status validate(struct ps_sketch *sketch, struct ps_error *error)
+{
+  const struct ps_bloom *bloom = (const struct ps_bloom *)sketch;
+  if (bloom->bits < 1 || bloom->bits > UINT64_C(1) << 62) {
+    return ps_fail(error, PS_ERR_RANGE, "bits out of range (expected 1 to 2^62, got %" PRIu64 ")",
+                   bloom->bits);
+  }
+  if (bloom->hashes < 1 || bloom->hashes > HASHES_MAX) {
+    return ps_fail(error, PS_ERR_RANGE, "hashes out of range (expected 1 to %d, got %" PRIu32 ")",
+                   HASHES_MAX, bloom->hashes);
+  }
+  if (bloom->capacity < 1 || bloom->capacity > PS_COUNT_MAX) {
+    return ps_fail(error, PS_ERR_RANGE,
+                   "capacity out of range (expected 1 to 2^53, got %" PRIu64 ")", bloom->capacity);
+  }
+  if (!(bloom->fp_rate > 0 && bloom->fp_rate <= 1)) {
+    return ps_fail(error, PS_ERR_RANGE, "fp_rate out of range (expected above 0 to 1, got %.14g)",
+                   bloom->fp_rate);
+  }
+  return PS_OK;
+}
+
+static uint64_t size(const struct ps_sketch *sketch)
+{
+  return ps_round_up(((const struct ps_bloom *)sketch)->bits, 64) / 8;
+}
+
+/* ---- state ---- */
+
+static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *error)
+{
+  const struct ps_bloom *bloom = (const struct ps_bloom *)sketch;
+  unsigned used = bloom->bits % 64;
+  if (used != 0 && ps_load64(sketch->payload + size(sketch) - 8) >> used != 0) {
+    return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (bits set behind the last one)");
+  }
+  return PS_OK;
+}
+
+static void attach(struct ps_sketch *sketch)
+{
+  ((struct ps_bloom *)sketch)->ones = ps_count_ones(sketch->payload, size(sketch));
+}
+
+static void clear(struct ps_sketch *sketch)
+{
+  memset(sketch->payload, 0, size(sketch));
+  ((struct ps_bloom *)sketch)->ones = 0;
+}
+
+static inline unsigned bit_mask(uint64_t place)
+{
+  return 1u << (place & 7);
+}
+
+bool ps_bloom_add(struct ps_bloom *bloom, uint64_t hash)
+{
+  unsigned char *payload = bloom->sketch.payload;
+  uint64_t h = ps_hash_first(hash);
+  unsigned fresh = 0;
+  for (uint32_t i = 0; i < bloom->hashes; i++, h = ps_hash_next(h)) {
+    uint64_t place = ps_hash_place(h, bloom->bits);
+    unsigned byte = payload[place >> 3];
+    fresh += (byte & bit_mask(place)) == 0;
+    payload[place >> 3] = (unsigned char)(byte | bit_mask(place));
+  }
+  bloom->ones += fresh;
+  return fresh != 0;
+}
+
+/* Bits are tested in fours, without a branch between them: one mispredicted branch costs more than
+ * three tests, and out of the cache the four lines are fetched together. */
+bool ps_bloom_has(const struct ps_bloom *bloom, uint64_t hash)
+{
+  const unsigned char *payload = bloom->sketch.payload;
+  uint64_t h = ps_hash_first(hash);
+  uint32_t left = bloom->hashes;
+  while (left > 0) {
+    uint32_t n = left < 4 ? left : 4;
+    unsigned all = 1;
+    left -= n;
+    for (; n > 0; n--, h = ps_hash_next(h)) {
+      uint64_t place = ps_hash_place(h, bloom->bits);
+      all &= (unsigned)payload[place >> 3] >> (place & 7);
+    }
+    if (all == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void prefetch_all(const struct ps_bloom *bloom, uint64_t hash)
+{
+  uint64_t h = ps_hash_first(hash);
+  for (uint32_t i = 0; i < bloom->hashes; i++, h = ps_hash_next(h)) {
+    __builtin_prefetch(bloom->sketch.payload + (ps_hash_place(h, bloom->bits) >> 3), 1);
+  }
+}
+
+static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
+                                 size_t *changed, struct ps_error *error)
+{
+  (void)error;
+  struct ps_bloom *bloom = (struct ps_bloom *)sketch;
+  size_t ahead = sketch->held < PREFETCH_FROM ? 0 : AHEAD;
+  *changed = 0;
+  for (size_t i = 0; i < n + ahead; i++) {
+    if (ahead > 0 && i < n) {
+      prefetch_all(bloom, hashes[i]);
+    }
+    if (i >= ahead) {
+      *changed += ps_bloom_add(bloom, hashes[i - ahead]);
+    }
+  }
+  return PS_OK;
+}
+
+/* Tests the first bit of all keys, then the second of those that are left, and so on: each round's
+ * lines were asked for in the round before, and a key that is absent costs two lines and not k. */
+static void has_ahead(const struct ps_bloom *bloom, const uint64_t *hashes, size_t n, bool *found)
+{
+  uint64_t h[AHEAD];
+  uint64_t place[AHEAD];
+  size_t left[AHEAD];
+  for (size_t i = 0; i < n; i++) {
+    h[i] = ps_hash_first(hashes[i]);
+    place[i] = ps_hash_place(h[i], bloom->bits);
+    __builtin_prefetch(bloom->sketch.payload + (place[i] >> 3));
+    left[i] = i;
+    found[i] = false;
+  }
+  for (uint32_t round = bloom->hashes; round > 0 && n > 0; round--) {
+    size_t kept = 0;
+    for (size_t j = 0; j < n; j++) {
+      size_t i = left[j];
+      bool set = (bloom->sketch.payload[place[i] >> 3] & bit_mask(place[i])) != 0;
+      left[kept] = i;
+      kept += set;
+      h[i] = ps_hash_next(h[i]);
+      place[i] = ps_hash_place(h[i], bloom->bits);
+      if (set && round > 1) {
+        __builtin_prefetch(bloom->sketch.payload + (place[i] >> 3));
+      }
+    }
+    n = kept;
+  }
+  for (size_t j = 0; j < n; j++) {
+    found[left[j]] = true;
+  }
+}
+
+static void has_hashes(const struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
+                       bool *found)
+{
+  const struct ps_bloom *bloom = (const struct ps_bloom *)sketch;
+  if (sketch->held < PREFETCH_FROM) {
+    for (size_t i = 0; i < n; i++) {
+      found[i] = ps_bloom_has(bloom, hashes[i]);
+    }
+    return;
+  }
+  for (size_t at = 0; at < n; at += AHEAD) {
+    has_ahead(bloom, hashes + at, n - at < AHEAD ? n - at : AHEAD, found + at);
+  }
+}
+
+/* ---- answers about the whole ---- */
+
+static double estimate(const struct ps_bloom *bloom, uint64_t ones)
+{
+  double bits = (double)bloom->bits;
+  double seen = ones == bloom->bits ? bits - 1 : (double)ones;
+  /* Only a filter of one bit comes to 0 of 1 unset, and then one key is all there is to say. */
+  return bloom->bits == 1 ? (double)ones : -bits / bloom->hashes * log1p(-seen / bits);
+}
+
+double ps_bloom_estimate(const struct ps_bloom *bloom)
+{
+  return estimate(bloom, bloom->ones);
+}
+
+/* Surely more keys than it was made for: by three standard errors of the estimate, that of linear
+ * counting of k n placements in m bits (Whang et al. 1990, "A linear-time probabilistic counting
+ * algorithm", section 4). */
+static bool over_capacity(const struct ps_bloom *bloom)
+{
+  double n = ps_bloom_estimate(bloom);
+  double load = n * bloom->hashes / (double)bloom->bits;
+  double error = sqrt((double)bloom->bits * (expm1(load) - load)) / bloom->hashes;
+  return n - 3 * error > (double)bloom->capacity;
+}
+
+double ps_bloom_rate(const struct ps_bloom *bloom)
+{
+  return pow((double)bloom->ones / (double)bloom->bits, bloom->hashes);
+}
+
+double ps_bloom_jaccard(const struct ps_bloom *a, const struct ps_bloom *b)
+{
+  uint64_t ones = 0;
+  for (uint64_t at = 0; at < size(&a->sketch); at += 8) {
+    unsigned char both[8];
+    ps_store64(both, ps_load64(a->sketch.payload + at) | ps_load64(b->sketch.payload + at));
+    ones += ps_count_ones(both, sizeof both);
+  }
+  double either = estimate(a, ones);
+  if (either == 0) {
+    return 1;
+  }
+  double shared = ps_bloom_estimate(a) + ps_bloom_estimate(b) - either;
+  return fmin(1, fmax(0, shared / either));
+}
+
+static uint64_t count(const struct ps_sketch *sketch)
+{
+  return ps_round_count(ps_bloom_estimate((const struct ps_bloom *)sketch));
+}
+
+static enum ps_status merge(struct ps_sketch *target, const struct ps_sketch *source,
+                            struct ps_error *error)
+{
+  (void)error;
+  for (uint64_t at = 0; at < size(target); at += 8) {
+    ps_store64(target->payload + at,
+               ps_load64(target->payload + at) | ps_load64(source->payload + at));
+  }
+  attach(target);
+  return PS_OK;
+}
+
+static void describe(const struct ps_sketch *sketch, struct ps_report *report)
+{
+  const struct ps_bloom *bloom = (const struct ps_bloom *)sketch;
+  report->number(report, "bits_per_key", (double)bloom->bits / (double)bloom->capacity);
+}
+
+static void inspect(const struct ps_sketch *sketch, struct ps_report *report)
+{
+  const struct ps_bloom *bloom = (const struct ps_bloom *)sketch;
+  report->number(report, "target_fp_rate", bloom->fp_rate);
+  report->number(report, "fp_rate", ps_bloom_rate(bloom));
+  report->number(report, "fill", (double)bloom->ones / (double)bloom->bits);
+  report->boolean(report, "over_capacity", over_capacity(bloom));
+  report->boolean(report, "saturated", bloom->ones == bloom->bits);
+}
+
+const struct ps_kind ps_bloom = {
+    .name = "bloom",
+    .id = 1,
+    .hash_id = PS_HASH_XXH3,
+    .seeded = true,
+    .struct_size = sizeof(struct ps_bloom),
+    .options = options,
+    .fields = fields,
+    .plan = plan,
+    .validate = validate,
+    .size = size,
+    .check = check,
+    .attach = attach,
+    .clear = clear,
+    .count = count,
+    .merge = merge,
+    .describe = describe,
+    .inspect = inspect,
+    .add_hashes = add_hashes,
+    .has_hashes = has_hashes,
+};

@@ -1,0 +1,178 @@
+#include "storage/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "storage/random.h"
+
+#define PIECE_SIZE 65536
+
+static enum ps_status io_error(const char *path, int reason, struct ps_error *error)
+{
+  return ps_fail(error, PS_ERR_IO, "%s: %s", path, strerror(reason));
+}
+
+/* ---- saving ---- */
+
+static bool write_all(int file, const unsigned char *bytes, size_t size)
+{
+  while (size > 0) {
+    ssize_t n = write(file, bytes, size);
+    if (n < 0 && errno != EINTR) {
+      return false;
+    }
+    if (n > 0) {
+      bytes += n;
+      size -= (size_t)n;
+    }
+  }
+  return true;
+}
+
+static bool write_encoded(int file, struct ps_encoder *encoder)
+{
+  unsigned char piece[PIECE_SIZE];
+  size_t n;
+  while ((n = ps_encoder_read(encoder, piece, sizeof piece)) > 0) {
+    if (!write_all(file, piece, n)) {
+      return false;
+    }
+  }
+  return fsync(file) == 0;
+}
+
+/* The rename itself must reach the disk too. Some file systems cannot sync a directory; the file is
+ * in place all the same, so that is no failure. */
+static void sync_directory(const char *path, char *scratch)
+{
+  const char *slash = strrchr(path, '/');
+  size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+  memcpy(scratch, path, length);
+  memcpy(scratch + length, ".", 2);
+  int directory = open(scratch, O_RDONLY | O_CLOEXEC);
+  if (directory >= 0) {
+    fsync(directory);
+    close(directory);
+  }
+}
+
+static enum ps_status save_by_way_of(const char *temporary, const char *path,
+                                     struct ps_encoder *encoder, struct ps_error *error)
+{
+  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) {
+    return io_error(path, errno, error);
+  }
+  bool written = write_encoded(file, encoder);
+  int reason = errno;
+  if (close(file) != 0 && written) {
+    written = false;
+    reason = errno;
+  }
+  if (written && rename(temporary, path) != 0) {
+    written = false;
+    reason = errno;
+  }
+  if (!written) {
+    unlink(temporary);
+    return io_error(path, reason, error);
+  }
+  return PS_OK;
+}
+
+enum ps_status ps_file_save(const char *path, struct ps_encoder *encoder, struct ps_error *error)
+{
+  static const char pattern[] = "%s.%016" PRIx64 ".tmp";
+  char temporary[4096];
+  uint64_t unique;
+  enum ps_status status = ps_random(&unique, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  int length = snprintf(temporary, sizeof temporary, pattern, path, unique);
+  if (length < 0 || (size_t)length >= sizeof temporary) {
+    return io_error(path, ENAMETOOLONG, error);
+  }
+  status = save_by_way_of(temporary, path, encoder, error);
+  if (status == PS_OK) {
+    sync_directory(path, temporary);
+  }
+  return status;
+}
+
+/* ---- reading ---- */
+
+/* Reads exactly `size` bytes, or fewer at the end of the file; -1 on error. */
+static ssize_t read_all(int file, void *bytes, size_t size, uint64_t offset)
+{
+  size_t at = 0;
+  while (at < size) {
+    ssize_t n = pread(file, (char *)bytes + at, size - at, (off_t)(offset + at));
+    if (n == 0) {
+      break;
+    }
+    if (n < 0 && errno != EINTR) {
+      return -1;
+    }
+    if (n > 0) {
+      at += (size_t)n;
+    }
+  }
+  return (ssize_t)at;
+}
+
+enum ps_status ps_file_open(struct ps_file *file, const char *path, struct ps_header *header,
+                            struct ps_error *error)
+{
+  unsigned char page[PS_PAGE_SIZE];
+  struct stat state;
+  /* Without O_NONBLOCK, opening a fifo would wait for a writer. */
+  file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file->descriptor < 0 || fstat(file->descriptor, &state) != 0) {
+    return io_error(path, errno, error);
+  }
+  if (!S_ISREG(state.st_mode)) {
+    return ps_fail(error, PS_ERR_IO, "%s: not a regular file", path);
+  }
+  ssize_t n = read_all(file->descriptor, page, sizeof page, 0);
+  if (n < 0) {
+    return io_error(path, errno, error);
+  }
+  return ps_header_read(header, page, (size_t)n, (uint64_t)state.st_size, error);
+}
+
+static enum ps_status read_part(int file, void *bytes, size_t size, uint64_t offset,
+                                struct ps_error *error)
+{
+  ssize_t n = read_all(file, bytes, size, offset);
+  if (n < 0) {
+    return ps_fail(error, PS_ERR_IO, "reading failed: %s", strerror(errno));
+  }
+  if ((size_t)n < size) {
+    return ps_fail(error, PS_ERR_TRUNCATED, "truncated (the file was cut while it was read)");
+  }
+  return PS_OK;
+}
+
+enum ps_status ps_file_read(const struct ps_file *file, const struct ps_header *header,
+                            void *payload, unsigned char trailer[PS_TRAILER_SIZE],
+                            struct ps_error *error)
+{
+  uint64_t at = header->payload_offset, end = at + header->payload_size;
+  enum ps_status status = read_part(file->descriptor, payload, header->payload_size, at, error);
+  return status != PS_OK ? status
+                         : read_part(file->descriptor, trailer, PS_TRAILER_SIZE, end, error);
+}
+
+void ps_file_close(struct ps_file *file)
+{
+  if (file->descriptor >= 0) {
+    close(file->descriptor);
+    file->descriptor = -1;
+  }
+}

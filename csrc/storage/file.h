@@ -1,0 +1,31 @@
+/* Sketches in files: saved whole or not at all, read with every size checked against the file's
+ * own. */
+#ifndef PS_STORAGE_FILE_H
+#define PS_STORAGE_FILE_H
+
+#include "base/sketch.h"
+
+/* Writes what the encoder hands out to a new file beside `path`, syncs it, and renames it to
+ * `path`: whoever opens `path` sees the old file or the new one, whole, also after a crash. Leaves
+ * nothing behind when it fails. PS_ERR_IO. */
+enum ps_status ps_file_save(const char *path, struct ps_encoder *encoder, struct ps_error *error);
+
+/* A file that is being read; descriptor -1: closed. */
+struct ps_file {
+  int descriptor;
+};
+
+/* Opens a regular file and reads the header of the sketch in it. The file is to be closed also
+ * after a failure. PS_ERR_IO, or as ps_header_read(). */
+enum ps_status ps_file_open(struct ps_file *file, const char *path, struct ps_header *header,
+                            struct ps_error *error);
+
+/* Reads the payload and the trailer of the header's sketch. PS_ERR_IO, PS_ERR_TRUNCATED. */
+enum ps_status ps_file_read(const struct ps_file *file, const struct ps_header *header,
+                            void *payload, unsigned char trailer[PS_TRAILER_SIZE],
+                            struct ps_error *error);
+
+/* Twice is harmless. */
+void ps_file_close(struct ps_file *file);
+
+#endif

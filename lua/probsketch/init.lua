@@ -1,0 +1,32 @@
+--- Probabilistic sketches: approximate answers with a stated error, in little memory.
+-- @module probsketch
+
+local core = require "probsketch.core"
+
+-- Counterpart of PS_ABI in the C module. A host that reloads its Lua files (nginx on HUP) keeps the C module
+-- it has, also when the file has been replaced.
+local ABI = 1
+
+if core.abi ~= ABI then
+  error(("probsketch: the C module has ABI %s, the Lua files need %d; "
+    .. "restart the host process: a reload keeps the old C module"):format(tostring(core.abi), ABI), 0)
+end
+
+local ps = {
+  VERSION = core.VERSION,
+
+  bloom = core.bloom,
+  count_min = core.count_min,
+  hyperloglog = core.hyperloglog,
+  hll = core.hyperloglog,
+
+  plan = core.plan,
+  max_bytes = core.max_bytes,
+  union = core.union,
+  decode = core.decode,
+  load = core.load,
+  kind = core.kind,
+  hash = core.hash,
+}
+
+return ps
