@@ -4,5 +4,86 @@ HyperLogLog: how many distinct keys.
 */
 #include "cardinality/hyperloglog.h"
 
+#include <math.h>
+
 #include "binding/keys.h"
 #include "binding/methods.h"
+
+/***
+Adds a key. O(1).
+@function hyperloglog:add
+@tparam string|integer key
+@treturn bool true: a register changed, so the key was certainly not there before
+*/
+static int hyperloglog_add(lua_State *L)
+{
+  struct ps_hyperloglog *hll = psl_self(L);
+  struct ps_error error;
+  bool changed;
+  if (ps_hyperloglog_add(hll, psl_hash(L, 2, &hll->sketch), &changed, &error) != PS_OK) {
+    return psl_raise(L, 2, &error);
+  }
+  lua_pushboolean(L, changed);
+  return 1;
+}
+
+/***
+The estimated number of distinct keys, not rounded; `count()` is rounded. O(1).
+@function hyperloglog:estimate
+@treturn number
+*/
+static int hyperloglog_estimate(lua_State *L)
+{
+  lua_pushnumber(L, ps_hyperloglog_estimate(psl_self(L)));
+  return 1;
+}
+
+/***
+The standard error of the estimate relative to the truth, 1.04 / sqrt(2^precision). Small sets err
+far less. O(1).
+@function hyperloglog:standard_error
+@treturn number a fraction: 0.008125 at precision 14
+*/
+static int hyperloglog_standard_error(lua_State *L)
+{
+  lua_pushnumber(L, ps_hyperloglog_standard_error(psl_self(L)));
+  return 1;
+}
+
+/***
+Where to expect the truth: `z` standard errors below and above the estimate, and never below what is
+certain. O(1).
+@function hyperloglog:bounds
+@tparam number z 0 or more: 1 holds in two cases of three, 2 in 95 of 100, 3 in 997 of 1000
+@treturn number low
+@treturn number high
+*/
+static int hyperloglog_bounds(lua_State *L)
+{
+  const struct ps_hyperloglog *hll = psl_self(L);
+  double low, high, z = lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : -1;
+  if (!(z >= 0 && z < INFINITY)) {
+    const char *got = psl_push_description(L, 2);
+    return luaL_argerror(L, 2,
+                         lua_pushfstring(L, "standard errors expected, 0 or more, got %s", got));
+  }
+  ps_hyperloglog_bounds(hll, z, &low, &high);
+  lua_pushnumber(L, low);
+  lua_pushnumber(L, high);
+  return 2;
+}
+
+/***
+Adds each key of an array, in order, in one call.
+@function hyperloglog:add_many
+@tparam {string|integer,...} keys all checked before the first is added
+@treturn integer how many changed a register
+*/
+
+static const luaL_Reg methods[] = {
+    {"add", hyperloglog_add},           {"add_many", psl_add_many},
+    {"estimate", hyperloglog_estimate}, {"standard_error", hyperloglog_standard_error},
+    {"bounds", hyperloglog_bounds},     {NULL, NULL},
+};
+
+const struct psl_kind psl_hyperloglog = {&ps_hyperloglog, methods};

@@ -1,0 +1,469 @@
+#include "cardinality/hyperloglog.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "cardinality/hyperloglog_sparse.h"
+
+#define PRECISION_DEFAULT 14
+
+enum { OPTION_PRECISION, OPTION_ERROR_RATE };
+
+static const struct ps_option options[] = {
+    {"precision", PS_OPTION_INTEGER, PS_HYPERLOGLOG_PRECISION_MIN, PS_HYPERLOGLOG_PRECISION_MAX,
+     "an integer from 4 to 18", false},
+    {"error_rate", PS_OPTION_NUMBER, 1.04 / 512, 1.04 / 4, "a number from 0.00203125 to 0.26",
+     false},
+    {0},
+};
+
+static const struct ps_field fields[] = {
+    {"precision", PS_FIELD_U8, offsetof(struct ps_hyperloglog, precision), true},
+    {"hip", PS_FIELD_BOOLEAN, offsetof(struct ps_hyperloglog, hip), true},
+    {0},
+};
+
+/* ---- parameters ---- */
+
+static enum ps_status plan(struct ps_sketch *sketch, const struct ps_options *asked,
+                           struct ps_error *error)
+{
+  struct ps_hyperloglog *hll = (struct ps_hyperloglog *)sketch;
+  if (asked->given[OPTION_PRECISION] && asked->given[OPTION_ERROR_RATE]) {
+    return ps_fail(error, PS_ERR_ARGUMENT,
+                   "options 'precision' and 'error_rate' exclude each other");
+  }
+  hll->precision = PRECISION_DEFAULT;
+  if (asked->given[OPTION_PRECISION]) {
+    hll->precision = (uint8_t)asked->value[OPTION_PRECISION];
+  }
+  if (asked->given[OPTION_ERROR_RATE]) {
+    hll->precision = PS_HYPERLOGLOG_PRECISION_MIN;
+    while (ps_hyperloglog_standard_error(hll) > asked->value[OPTION_ERROR_RATE]) {
+      hll->precision++;
+    }
+  }
+  return PS_OK;
+}
+
+static enum ps_status validate(struct ps_sketch *sketch, struct ps_error *error)
+{
+  const struct ps_hyperloglog *hll = (const struct ps_hyperloglog *)sketch;
+  if (hll->precision < PS_HYPERLOGLOG_PRECISION_MIN ||
+      hll->precision > PS_HYPERLOGLOG_PRECISION_MAX) {
+    return ps_fail(error, PS_ERR_RANGE, "precision out of range (expected %s, got %u)",
+                   options[OPTION_PRECISION].range, hll->precision);
+  }
+  if (hll->hip != 0) {
+    return ps_fail(error, PS_ERR_RANGE, "hip out of range (expected 0, got %u)", hll->hip);
+  }
+  return PS_OK;
+}
+
+static uint64_t size(const struct ps_sketch *sketch)
+{
+  return ps_registers_size(((const struct ps_hyperloglog *)sketch)->precision);
+}
+
+/* ---- memory ---- */
+
+static struct ps_slots slots_of(const struct ps_hyperloglog *hll)
+{
+  return (struct ps_slots){hll->sketch.payload, hll->slots};
+}
+
+/* What the form and the fill need: all that is ever held, unless giving some back was refused. A
+ * dense sketch holds no less than the smallest sparse one, so that it can always be cleared to it.
+ */
+static uint64_t needed(const struct ps_hyperloglog *hll)
+{
+  uint64_t least = ps_sparse_size(PS_SPARSE_SLOTS_MIN);
+  uint64_t registers = ps_registers_size(hll->precision);
+  return !hll->dense ? ps_sparse_size(hll->slots) : registers < least ? least : registers;
+}
+
+static enum ps_status no_memory(uint64_t bytes, struct ps_error *error)
+{
+  return ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)", bytes);
+}
+
+static void give_back(const struct ps_hyperloglog *hll)
+{
+  const struct ps_memory *memory = hll->sketch.memory;
+  if (hll->sketch.payload != NULL) {
+    memory->resize(memory->context, hll->sketch.payload, hll->sketch.held, 0);
+  }
+}
+
+/* Makes the payload a new block of needed() bytes, without looking at the old one. On failure it is
+ * NULL. */
+static enum ps_status take(struct ps_hyperloglog *hll, struct ps_error *error)
+{
+  const struct ps_memory *memory = hll->sketch.memory;
+  uint64_t bytes = needed(hll);
+  hll->sketch.payload = memory->resize(memory->context, NULL, 0, bytes);
+  hll->sketch.held = hll->sketch.payload != NULL ? bytes : 0;
+  return hll->sketch.payload != NULL ? PS_OK : no_memory(bytes, error);
+}
+
+static void release(struct ps_sketch *sketch)
+{
+  give_back((struct ps_hyperloglog *)sketch);
+  sketch->payload = NULL;
+  sketch->held = 0;
+}
+
+static enum ps_status init(struct ps_sketch *sketch, struct ps_error *error)
+{
+  struct ps_hyperloglog *hll = (struct ps_hyperloglog *)sketch;
+  hll->slots = PS_SPARSE_SLOTS_MIN;
+  enum ps_status status = take(hll, error);
+  if (status == PS_OK) {
+    memset(sketch->payload, 0, sketch->held);
+  }
+  return status;
+}
+
+static void clear(struct ps_sketch *sketch)
+{
+  struct ps_hyperloglog *hll = (struct ps_hyperloglog *)sketch;
+  const struct ps_memory *memory = sketch->memory;
+  hll->dense = false;
+  hll->slots = PS_SPARSE_SLOTS_MIN;
+  hll->entries = 0;
+  if (sketch->held != needed(hll)) {
+    void *block = memory->resize(memory->context, sketch->payload, sketch->held, needed(hll));
+    if (block != NULL) {
+      sketch->payload = block;
+      sketch->held = needed(hll);
+    }
+  }
+  memset(sketch->payload, 0, needed(hll));
+}
+
+static enum ps_status clone(struct ps_sketch *copy, const struct ps_sketch *source,
+                            struct ps_error *error)
+{
+  enum ps_status status = take((struct ps_hyperloglog *)copy, error);
+  if (status == PS_OK) {
+    memcpy(copy->payload, source->payload, copy->held);
+  }
+  return status;
+}
+
+/* ---- from one form to a larger one ---- */
+
+static void raise_all(struct ps_hyperloglog *dense, struct ps_slots slots)
+{
+  uint32_t i = 0;
+  for (uint32_t entry; (entry = ps_sparse_next(slots, &i)) != 0;) {
+    ps_registers_add(dense->sketch.payload, dense->precision, &dense->tally, ps_sparse_hash(entry));
+  }
+}
+
+static enum ps_status become_dense(struct ps_hyperloglog *hll, struct ps_error *error)
+{
+  struct ps_hyperloglog dense = *hll;
+  dense.dense = true;
+  dense.slots = dense.entries = 0;
+  dense.tally = ps_tally_of_none(hll->precision);
+  enum ps_status status = take(&dense, error);
+  if (status == PS_OK) {
+    memset(dense.sketch.payload, 0, dense.sketch.held);
+    raise_all(&dense, slots_of(hll));
+    give_back(hll);
+    *hll = dense;
+  }
+  return status;
+}
+
+/* Makes a sparse sketch one of so many slots, that are not fewer, with the union of its own entries
+ * and the others, `entries` in all. */
+static enum ps_status spread(struct ps_hyperloglog *hll, uint32_t slots, struct ps_slots others,
+                             uint32_t entries, struct ps_error *error)
+{
+  struct ps_sketch *sketch = &hll->sketch;
+  const struct ps_memory *memory = sketch->memory;
+  uint64_t bytes = ps_sparse_size(slots);
+  if (bytes > sketch->held) {
+    void *block = memory->resize(memory->context, sketch->payload, sketch->held, bytes);
+    if (block == NULL) {
+      return no_memory(bytes, error);
+    }
+    sketch->payload = block;
+    sketch->held = bytes;
+  }
+  uint32_t old = hll->slots;
+  hll->slots = slots;
+  hll->entries = entries;
+  ps_sparse_spread(slots_of(hll), old, others, entries);
+  return PS_OK;
+}
+
+/* ---- keys ---- */
+
+/* For one entry more than the slots may hold. */
+static enum ps_status grow(struct ps_hyperloglog *hll, struct ps_error *error)
+{
+  const struct ps_slots none = {NULL, 0};
+  if (hll->entries == ps_sparse_limit(hll->precision)) {
+    return become_dense(hll, error);
+  }
+  return spread(hll, ps_sparse_slots_for(hll->precision, hll->entries + 1), none, hll->entries,
+                error);
+}
+
+enum ps_status ps_hyperloglog_add_sparse(struct ps_hyperloglog *hll, uint64_t hash, bool *changed,
+                                         struct ps_error *error)
+{
+  uint32_t entry = ps_sparse_entry(hash);
+  uint32_t i = ps_sparse_find(slots_of(hll), entry);
+  uint32_t found = i < hll->slots ? ps_sparse_get(slots_of(hll), i) : 0;
+  if (ps_sparse_same(found, entry)) {
+    *changed = entry > found;
+    if (*changed) {
+      ps_sparse_set(slots_of(hll), i, entry);
+    }
+    return PS_OK;
+  }
+  if (hll->entries == ps_sparse_room(hll->slots)) {
+    enum ps_status status = grow(hll, error);
+    return status != PS_OK ? status : ps_hyperloglog_add(hll, hash, changed, error);
+  }
+  ps_sparse_insert(slots_of(hll), i, entry);
+  hll->entries++;
+  *changed = true;
+  return PS_OK;
+}
+
+static enum ps_status add_all(struct ps_hyperloglog *hll, const uint64_t *hashes, size_t n,
+                              size_t *changed, struct ps_error *error)
+{
+  enum ps_status status = PS_OK;
+  size_t sum = 0;
+  for (size_t i = 0; i < n && status == PS_OK; i++) {
+    bool one = false;
+    status = ps_hyperloglog_add(hll, hashes[i], &one, error);
+    sum += one;
+  }
+  *changed = status == PS_OK ? sum : 0;
+  return status;
+}
+
+/* Only growth can fail, which then comes after hashes that went in: a batch that may have to grow
+ * keeps a copy to go back to. */
+static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
+                                 size_t *changed, struct ps_error *error)
+{
+  struct ps_hyperloglog *hll = (struct ps_hyperloglog *)sketch;
+  if (hll->dense || n <= ps_sparse_room(hll->slots) - hll->entries) {
+    return add_all(hll, hashes, n, changed, error);
+  }
+  struct ps_hyperloglog before = *hll;
+  *changed = 0;
+  enum ps_status status = clone(&before.sketch, sketch, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  status = add_all(hll, hashes, n, changed, error);
+  if (status == PS_OK) {
+    give_back(&before);
+  } else {
+    give_back(hll);
+    *hll = before;
+  }
+  return status;
+}
+
+/* ---- the whole ---- */
+
+static uint64_t count(const struct ps_sketch *sketch)
+{
+  return ps_round_count(ps_hyperloglog_estimate((const struct ps_hyperloglog *)sketch));
+}
+
+static enum ps_status merge_sparse(struct ps_hyperloglog *target,
+                                   const struct ps_hyperloglog *source, struct ps_error *error)
+{
+  uint32_t entries = ps_sparse_union_size(slots_of(target), slots_of(source));
+  if (entries <= ps_sparse_limit(target->precision)) {
+    return spread(target, ps_sparse_slots_for(target->precision, entries), slots_of(source),
+                  entries, error);
+  }
+  enum ps_status status = become_dense(target, error);
+  if (status == PS_OK) {
+    raise_all(target, slots_of(source));
+  }
+  return status;
+}
+
+static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from,
+                            struct ps_error *error)
+{
+  struct ps_hyperloglog *target = (struct ps_hyperloglog *)into;
+  const struct ps_hyperloglog *source = (const struct ps_hyperloglog *)from;
+  if (target == source) {
+    return PS_OK;
+  }
+  if (!target->dense && !source->dense) {
+    return merge_sparse(target, source, error);
+  }
+  if (!target->dense) {
+    enum ps_status status = become_dense(target, error);
+    if (status != PS_OK) {
+      return status;
+    }
+  }
+  if (source->dense) {
+    target->tally = ps_registers_merge(into->payload, from->payload, target->precision);
+  } else {
+    raise_all(target, slots_of(source));
+  }
+  return PS_OK;
+}
+
+static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
+{
+  const struct ps_hyperloglog *x = (const struct ps_hyperloglog *)a;
+  const struct ps_hyperloglog *y = (const struct ps_hyperloglog *)b;
+  if (x->dense || y->dense) {
+    return x->dense && y->dense && memcmp(a->payload, b->payload, size(a)) == 0;
+  }
+  return x->entries == y->entries && ps_sparse_equal(slots_of(x), slots_of(y));
+}
+
+/* ---- bytes ---- */
+
+static bool flat(const struct ps_sketch *sketch)
+{
+  return ((const struct ps_hyperloglog *)sketch)->dense;
+}
+
+static uint64_t encoded_size(const struct ps_sketch *sketch)
+{
+  const struct ps_hyperloglog *hll = (const struct ps_hyperloglog *)sketch;
+  return hll->dense ? size(sketch) : ps_sparse_size(hll->entries);
+}
+
+static void encode(const struct ps_sketch *sketch, unsigned char *bytes)
+{
+  ps_sparse_write(slots_of((const struct ps_hyperloglog *)sketch), bytes);
+}
+
+static enum ps_status decode_dense(struct ps_hyperloglog *hll, const unsigned char *bytes,
+                                   struct ps_error *error)
+{
+  hll->dense = true;
+  enum ps_status status = take(hll, error);
+  if (status == PS_OK) {
+    memcpy(hll->sketch.payload, bytes, size(&hll->sketch));
+  }
+  return status;
+}
+
+static enum ps_status decode_sparse(struct ps_hyperloglog *hll, const unsigned char *bytes,
+                                    uint64_t size_of_bytes, struct ps_error *error)
+{
+  uint64_t n = size_of_bytes / PS_SPARSE_ENTRY_SIZE;
+  uint32_t limit = ps_sparse_limit(hll->precision);
+  if (size_of_bytes % PS_SPARSE_ENTRY_SIZE != 0 || n > limit) {
+    return ps_fail(error, PS_ERR_CORRUPT,
+                   "corrupt payload (expected at most %" PRIu32 " entries of 4 bytes, got %" PRIu64
+                   " bytes)",
+                   limit, size_of_bytes);
+  }
+  struct ps_slots entries = {(unsigned char *)(uintptr_t)bytes, (uint32_t)n};
+  if (!ps_sparse_valid(entries)) {
+    return ps_fail(error, PS_ERR_CORRUPT,
+                   "corrupt payload (no ascending list of indexes and ranks)");
+  }
+  hll->entries = entries.n;
+  hll->slots = ps_sparse_slots_for(hll->precision, entries.n);
+  enum ps_status status = take(hll, error);
+  if (status == PS_OK) {
+    ps_sparse_spread(slots_of(hll), 0, entries, entries.n);
+  }
+  return status;
+}
+
+static enum ps_status decode(struct ps_sketch *sketch, const unsigned char *bytes, uint64_t n,
+                             bool is_flat, struct ps_error *error)
+{
+  struct ps_hyperloglog *hll = (struct ps_hyperloglog *)sketch;
+  return is_flat ? decode_dense(hll, bytes, error) : decode_sparse(hll, bytes, n, error);
+}
+
+/* A sparse payload has been checked by decode(). */
+static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *error)
+{
+  const struct ps_hyperloglog *hll = (const struct ps_hyperloglog *)sketch;
+  if (hll->dense && !ps_registers_valid(sketch->payload, hll->precision)) {
+    return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (a register above %d)",
+                   65 - hll->precision);
+  }
+  return PS_OK;
+}
+
+static void attach(struct ps_sketch *sketch)
+{
+  struct ps_hyperloglog *hll = (struct ps_hyperloglog *)sketch;
+  if (hll->dense) {
+    hll->tally = ps_registers_tally(sketch->payload, hll->precision);
+  }
+}
+
+/* ---- reports ---- */
+
+static void describe(const struct ps_sketch *sketch, struct ps_report *report)
+{
+  const struct ps_hyperloglog *hll = (const struct ps_hyperloglog *)sketch;
+  report->integer(report, "registers", UINT64_C(1) << hll->precision);
+  report->integer(report, "register_bits", 6);
+  report->integer(report, "sparse_limit", ps_sparse_limit(hll->precision));
+  report->number(report, "standard_error", ps_hyperloglog_standard_error(hll));
+}
+
+static void inspect(const struct ps_sketch *sketch, struct ps_report *report)
+{
+  const struct ps_hyperloglog *hll = (const struct ps_hyperloglog *)sketch;
+  report->boolean(report, "dense", hll->dense);
+  report->number(report, "estimate", ps_hyperloglog_estimate(hll));
+  if (hll->dense) {
+    report->integer(report, "registers_used", (UINT32_C(1) << hll->precision) - hll->tally.zeros);
+  } else {
+    report->integer(report, "entries", hll->entries);
+  }
+}
+
+const struct ps_kind ps_hyperloglog = {
+    .name = "hyperloglog",
+    .id = 32,
+    .hash_id = PS_HASH_XXH3,
+    .seeded = true,
+    .may_refuse = true,
+    .struct_size = sizeof(struct ps_hyperloglog),
+    .options = options,
+    .fields = fields,
+    .plan = plan,
+    .validate = validate,
+    .size = size,
+    .init = init,
+    .check = check,
+    .attach = attach,
+    .clear = clear,
+    .release = release,
+    .clone = clone,
+    .count = count,
+    .merge = merge,
+    .equal = equal,
+    .flat = flat,
+    .encoded_size = encoded_size,
+    .encode = encode,
+    .decode = decode,
+    .describe = describe,
+    .inspect = inspect,
+    .add_hashes = add_hashes,
+};
