@@ -1,0 +1,40 @@
+-- The annotated dumps of docs/FORMAT.md are what encode() returns.
+
+local ps = require "probsketch"
+local load_chunk = loadstring or load -- luacheck: ignore 113
+
+local function hex(bytes)
+  return (bytes:gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
+end
+
+-- The sketch that a line of Lua leaves in `s`.
+local function build(code)
+  return assert(load_chunk("local ps = ...; local s; " .. code .. "; return s"))(ps)
+end
+
+describe("docs/FORMAT.md", function()
+  local file = assert(io.open("docs/FORMAT.md", "rb"))
+  local text = file:read "*a"
+  file:close()
+  local dumped = {}
+
+  for code, rows in text:gmatch "```\n(s = [^\n]+)\n(.-)```" do
+    local bytes = {}
+    for offset, row in rows:gmatch "(%x%x)  ([^\n]+)\n" do
+      local pairs_of_digits = row:sub(1, 23):gsub("%s", "")
+      assert.equal(tonumber(offset, 16), #table.concat(bytes) / 2)
+      bytes[#bytes + 1] = pairs_of_digits
+    end
+    dumped[build(code):kind()] = true
+
+    it("shows the bytes of " .. code, function()
+      assert.equal(table.concat(bytes), hex(build(code):encode()))
+    end)
+  end
+
+  it("shows a sketch of every kind", function()
+    for _, kind in ipairs { "bloom", "count_min", "hyperloglog" } do
+      assert.is_true(dumped[kind], kind)
+    end
+  end)
+end)
