@@ -48,6 +48,16 @@ static inline uint64_t ps_round_up(uint64_t n, uint64_t multiple)
   return (n + multiple - 1) / multiple * multiple;
 }
 
+/* Bits set. SWAR, since __builtin_popcountll is a library call on the baseline machine that rocks
+ * are built for. */
+static inline unsigned ps_ones(uint64_t x)
+{
+  x -= (x >> 1) & UINT64_C(0x5555555555555555);
+  x = (x & UINT64_C(0x3333333333333333)) + ((x >> 2) & UINT64_C(0x3333333333333333));
+  x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+  return (unsigned)((x * UINT64_C(0x0101010101010101)) >> 56);
+}
+
 /* Bits set in `size` bytes, a multiple of 8. */
 uint64_t ps_count_ones(const unsigned char *bytes, uint64_t size);
 

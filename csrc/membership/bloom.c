@@ -289,9 +289,7 @@ double ps_bloom_jaccard(const struct ps_bloom *a, const struct ps_bloom *b)
 {
   uint64_t ones = 0;
   for (uint64_t at = 0; at < size(&a->sketch); at += 8) {
-    unsigned char both[8];
-    ps_store64(both, ps_load64(a->sketch.payload + at) | ps_load64(b->sketch.payload + at));
-    ones += ps_count_ones(both, sizeof both);
+    ones += ps_ones(ps_load64(a->sketch.payload + at) | ps_load64(b->sketch.payload + at));
   }
   double either = estimate(a, ones);
   if (either == 0) {
