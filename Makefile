@@ -1,0 +1,225 @@
+# probsketch. `make help` lists the targets; each variable set here may be given on the command line.
+
+LUA      = lua5.4
+PREFIX   = /usr/local
+B        = build
+CFLAGS   = -O2 -g
+WARNINGS = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
+LDLIBS   = -lm
+LIBFLAG  = $(if $(filter Darwin,$(shell uname -s)),-bundle -undefined dynamic_lookup,-shared)
+
+# ---- the one list of sources: spec/build/sources_spec.lua holds csrc/ and the rockspec against it
+
+CORE = \
+  base/bytes.c base/envelope.c base/hash.c base/math.c base/sketch.c base/status.c \
+  membership/bloom.c \
+  frequency/count_min.c \
+  cardinality/hyperloglog.c cardinality/hyperloglog_estimate.c \
+  cardinality/hyperloglog_registers.c cardinality/hyperloglog_sparse.c \
+  kinds.c \
+  storage/file.c storage/pages.c storage/random.c
+BINDING = \
+  binding/bloom.c binding/count_min.c binding/hyperloglog.c binding/keys.c binding/module.c \
+  binding/options.c binding/sketch.c binding/storage.c
+
+# ---- Lua: LUA is an interpreter by any name or path, NAME which of LUAS it is
+
+LUAS    := lua5.1 lua5.2 lua5.3 lua5.4 luajit
+NAME    := $(or $(filter $(LUAS),$(notdir $(LUA))),$(shell \
+             $(LUA) -e 'io.write(jit and "luajit" or "lua" .. _VERSION:match "%d.%d")'))
+VERSION := $(patsubst lua%,%,$(NAME:luajit=lua5.1))
+
+# Asked once and only when a recipe wants it: pkg-config may be among what `make test` installs.
+once = $(eval $1 := $$(shell $2))$($1)
+LUA_CFLAGS    = $(if $(LUA_INCDIR),-I$(LUA_INCDIR),$(call once,LUA_CFLAGS,$$(FIND_LUA)))
+XXHASH_CFLAGS = $(if $(XXHASH_INCDIR),-I$(XXHASH_INCDIR),$(call once,XXHASH_CFLAGS,$$(FIND_XXHASH)))
+FIND_XXHASH   = pkg-config --cflags libxxhash 2>/dev/null
+FIND_LUA      = for p in $(if $(filter luajit,$(NAME)),luajit,$(NAME) lua-$(VERSION) \
+                  $(subst .,,$(NAME)) lua); do \
+                  case $$(pkg-config --modversion $$p 2>/dev/null) in \
+                    $(if $(filter luajit,$(NAME)),2,$(VERSION)).*) exec pkg-config --cflags $$p;; \
+                  esac; \
+                done; echo "no lua.h of $(NAME) by pkg-config: LUA_INCDIR=directory names it" >&2
+
+# RUN stands before whatever is run: valgrind, or the environment a sanitizer wants.
+RUN_C   = $(RUN)
+RUN_LUA = LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;$${LUA_PATH:-;}" \
+          LUA_CPATH="$(abspath $(B))/$(NAME)/?.so;$${LUA_CPATH:-;}" $(RUN) $(LUA)
+
+# ---- building
+
+O       := $(B)/$(NAME)
+MODULE  := $(O)/probsketch/core.so
+CORE_O  := $(CORE:%.c=$(B)/core/%.o)
+LUA_O   := $(BINDING:%.c=$(O)/%.o)
+C_TESTS := $(patsubst %.c,$(B)/%,$(wildcard spec/c/*_test.c))
+FUZZERS := $(patsubst %.c,$(B)/%,$(wildcard spec/fuzz/*_fuzz.c))
+BENCHES := $(patsubst %.c,$(B)/%,$(filter-out bench/harness.c,$(wildcard bench/*.c)))
+COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -Icsrc $(XXHASH_CFLAGS) $(WARNINGS) $(CPPFLAGS) $(CFLAGS) \
+           -fPIC -fvisibility=hidden -MMD -MP -MF $@.d -MT $@
+
+# V=1 shows the commands whole.
+say = $(if $(V),,@echo '$1 $@';)
+
+module: $(MODULE) ## build build/LUA/probsketch/core.so (LUA=lua5.4; lua5.1 to lua5.4, luajit)
+
+$(MODULE): $(CORE_O) $(LUA_O)
+	@mkdir -p $(@D)
+	$(call say,link)$(CC) $(CFLAGS) $(LDFLAGS) $(LIBFLAG) -o $@ $^ $(LDLIBS)
+
+$(CORE_O): $(B)/core/%.o: csrc/%.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,compile)$(COMPILE) -c -o $@ $<
+
+$(LUA_O): $(O)/%.o: csrc/%.c $(O)/flags
+	@mkdir -p $(@D)
+	$(call say,compile)$(COMPILE) $(LUA_CFLAGS) -c -o $@ $<
+
+$(B)/core.a: $(CORE_O)
+	@rm -f $@
+	$(call say,archive)$(AR) rcs $@ $^
+
+$(C_TESTS) $(FUZZERS) $(BENCHES): $(B)/%: %.c $(B)/core.a
+	@mkdir -p $(@D)
+	$(call say,compile)$(COMPILE) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) -pthread $(LDLIBS)
+$(BENCHES): bench/harness.c
+
+# Other flags than last time: all is compiled anew.
+$(O)/flags: export FLAGS = $(COMPILE) $(LDFLAGS) $(LUA_CFLAGS)
+$(B)/flags: export FLAGS = $(COMPILE) $(LDFLAGS)
+$(B)/flags $(O)/flags: always
+	@mkdir -p $(@D)
+	@printenv FLAGS | cmp -s - $@ || printenv FLAGS > $@
+
+-include $(patsubst %,%.d,$(CORE_O) $(LUA_O) $(C_TESTS) $(FUZZERS) $(BENCHES))
+
+all: $(LUAS:%=module-%) ## build for all five Luas
+$(LUAS:%=module-%): module-%: $(CORE_O)
+	@$(MAKE) --no-print-directory LUA=$* module
+
+# ---- the two commands of the README
+
+DEMO_PACKAGES = gcc libc6-dev pkgconf|pkg-config lua5.4 liblua5.4-dev libxxhash-dev
+TEST_PACKAGES = $(DEMO_PACKAGES) lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev \
+  luajit2|luajit libluajit2-5.1-dev|libluajit-5.1-dev lua-busted luarocks lua-check lua-ldoc \
+  clang clang-format clang-tidy
+
+demo: ## install what is missing, then report on a made access log or on LOG=path
+	@.ci/install '$(DEMO_PACKAGES)'
+	@$(MAKE) --no-print-directory report
+
+test: ## install what is missing, then check
+	@.ci/install '$(TEST_PACKAGES)'
+	@$(MAKE) --no-print-directory check
+
+LOG = $(B)/access.log
+report: module $(LOG)
+	@$(RUN_LUA) examples/access_log.lua --exact $(LOG)
+
+$(B)/access.log: examples/make_log.lua
+	@mkdir -p $(@D)
+	@$(RUN_LUA) $< --lines 200000 > $@.part && mv $@.part $@
+
+check: ## all that CI runs; the last line counts what passed and what failed
+	@MAKE='$(MAKE)' .ci/check
+
+# ---- specs and C tests; SPEC=path and BUSTED_FLAGS narrow the specs down
+
+# Heavy statistics do not depend on the Lua; what takes gigabytes runs on one PUC Lua and on LuaJIT.
+SKIP_lua5.4 = none
+SKIP_luajit = slow
+comma := ,
+SKIP = $(or $(SKIP_$(NAME)),slow$(comma)large)
+
+spec: module ## run the specs on LUA
+	@$(RUN_LUA) .ci/busted.lua --exclude-tags=$(SKIP) $(BUSTED_FLAGS) $(SPEC)
+
+matrix: all ## run the specs on all five Luas
+	@status=0; for lua in $(LUAS); do \
+	  echo "== $$lua"; $(MAKE) --no-print-directory LUA=$$lua spec || status=1; done; exit $$status
+
+c-test: $(C_TESTS) ## run the C tests
+	@status=0; for t in $^; do \
+	  echo "# $$t"; $(RUN_C) $$t || { echo "# $$t: exit status $$?"; status=1; }; done; exit $$status
+
+SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+PRELOAD  = LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0
+
+asan: ## C tests and specs under the address and undefined behaviour sanitizers
+	@$(MAKE) --no-print-directory -k B=$(B)/asan CFLAGS='$(SANITIZE)' RUN='$(PRELOAD)' RUN_C= \
+	  SKIP=slow,large c-test spec
+
+VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full
+
+valgrind: ## C tests, and the specs that are not slow, under valgrind
+	@$(MAKE) --no-print-directory -k B=$(B)/valgrind RUN='$(VALGRIND)' SKIP=slow,large c-test spec
+
+gcstress: ## specs with the collector running all the time
+	@$(MAKE) --no-print-directory SKIP=slow,large spec \
+	  BUSTED_FLAGS='--helper=spec/support/gcstress.lua $(BUSTED_FLAGS)'
+
+SECONDS = 600
+
+fuzz: ## fuzz for SECONDS=600 in all, from SEED
+	@$(MAKE) --no-print-directory B=$(B)/fuzz CFLAGS='$(SANITIZE)' run-fuzzers
+run-fuzzers: $(FUZZERS)
+	@for f in $^; do echo "# $$f"; $$f $$(($(SECONDS) / $(words $^) + 1)) $(SEED) || exit; done
+
+bench: $(BENCHES) module ## measure speed, from C and from Lua
+	@for b in $(BENCHES); do $$b || exit; done
+	@for lua in lua5.4 luajit; do $(MAKE) --no-print-directory LUA=$$lua bench-lua || exit; done
+bench-lua: module
+	@for b in $(wildcard bench/*.lua); do $(RUN_LUA) $$b || exit; done
+
+coverage: ## lines of C that C tests and specs reach, as text and html in build/coverage
+	@.ci/install lcov
+	@rm -rf $(B)/coverage
+	-@$(MAKE) --no-print-directory -k B=$(B)/coverage CFLAGS='-O0 -g --coverage' SKIP=slow,large \
+	  c-test spec
+	@lcov -q -c -d $(B)/coverage --no-external -b . --include '*/csrc/*' -o $(B)/coverage/lcov.info
+	@lcov --list $(B)/coverage/lcov.info
+	@genhtml -q -o $(B)/coverage/html $(B)/coverage/lcov.info
+
+# ---- style, documentation, packages
+
+C_FILES = $(shell find csrc spec bench -name '*.[ch]')
+TIDIED  = $(addprefix csrc/,$(CORE) $(BINDING)) $(wildcard spec/c/*.c spec/fuzz/*.c bench/*.c)
+
+lint: clang-format $(TIDIED:%=tidy-%) luacheck ## style and suspicions of C and Lua
+clang-format:
+	@clang-format --dry-run -Werror $(C_FILES)
+$(TIDIED:%=tidy-%): tidy-%: %
+	@clang-tidy --quiet $< -- -std=c11 -D_GNU_SOURCE -Icsrc $(XXHASH_CFLAGS) $(LUA_CFLAGS) \
+	  -include .ci/noreturn.h 2>/dev/null
+luacheck:
+	@luacheck -q --no-color $(wildcard lua spec examples bench docs/config.ld) .ci/busted.lua .busted .luacheckrc \
+	  rockspec/*.rockspec
+
+doc: ## reference of the Lua API, in build/doc
+	@ldoc -q -c docs/config.ld -d $(abspath $(B))/doc .
+
+rock: ## build the rock with luarocks for 5.1 and 5.4, and use it
+	@.ci/rock $(B)/rock
+
+INST_LIBDIR = $(PREFIX)/lib/lua/$(VERSION)
+INST_LUADIR = $(PREFIX)/share/lua/$(VERSION)
+
+install: module ## install for LUA under PREFIX=/usr/local, or into INST_LIBDIR and INST_LUADIR
+	install -d $(DESTDIR)$(INST_LUADIR)/probsketch $(DESTDIR)$(INST_LIBDIR)/probsketch
+	install -m 644 lua/probsketch/*.lua $(DESTDIR)$(INST_LUADIR)/probsketch
+	install -m 755 $(MODULE) $(DESTDIR)$(INST_LIBDIR)/probsketch
+
+try-install: install
+	@.ci/try $(LUA) $(DESTDIR)$(INST_LUADIR) $(DESTDIR)$(INST_LIBDIR)
+
+clean: ## remove build/
+	rm -rf $(B)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "%-9s %s\n", $$1, $$2 }'
+
+sources: # what the spec compares
+	@printf 'csrc/%s\n' $(CORE) $(BINDING)
+
+.PHONY: module all demo test report check spec matrix c-test asan valgrind gcstress fuzz run-fuzzers \
+  bench bench-lua coverage lint clang-format luacheck $(TIDIED:%=tidy-%) doc rock install try-install clean help sources always $(LUAS:%=module-%)

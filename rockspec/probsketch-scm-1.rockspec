@@ -1,0 +1,72 @@
+rockspec_format = "3.0"
+package = "probsketch"
+version = "scm-1"
+
+source = {
+  url = "git+https://example.org/probsketch.git",
+}
+
+description = {
+  summary = "Probabilistic sketches: is it there, how often, how many distinct",
+  detailed = [[
+    A C core of probabilistic sketches (Bloom filter, count-min sketch, HyperLogLog and more) for
+    Lua 5.1 to 5.4 and LuaJIT. Sketches merge, save, load and give the same bytes on every machine.
+  ]],
+  license = "MIT",
+  labels = { "probabilistic", "bloom-filter", "count-min-sketch", "hyperloglog", "statistics" },
+}
+
+supported_platforms = { "unix" }
+
+dependencies = {
+  "lua >= 5.1, < 5.5",
+}
+
+external_dependencies = {
+  XXHASH = { header = "xxhash.h" },
+}
+
+build = {
+  type = "builtin",
+  modules = {
+    ["probsketch"] = "lua/probsketch/init.lua",
+    ["probsketch.core"] = {
+      sources = {
+        "csrc/base/bytes.c",
+        "csrc/base/envelope.c",
+        "csrc/base/hash.c",
+        "csrc/base/math.c",
+        "csrc/base/sketch.c",
+        "csrc/base/status.c",
+        "csrc/membership/bloom.c",
+        "csrc/frequency/count_min.c",
+        "csrc/cardinality/hyperloglog.c",
+        "csrc/cardinality/hyperloglog_estimate.c",
+        "csrc/cardinality/hyperloglog_registers.c",
+        "csrc/cardinality/hyperloglog_sparse.c",
+        "csrc/kinds.c",
+        "csrc/storage/file.c",
+        "csrc/storage/pages.c",
+        "csrc/storage/random.c",
+        "csrc/binding/bloom.c",
+        "csrc/binding/count_min.c",
+        "csrc/binding/hyperloglog.c",
+        "csrc/binding/keys.c",
+        "csrc/binding/module.c",
+        "csrc/binding/options.c",
+        "csrc/binding/sketch.c",
+        "csrc/binding/storage.c",
+      },
+      incdirs = { "csrc", "$(XXHASH_INCDIR)" },
+      defines = { "_GNU_SOURCE" },
+      libraries = { "m" },
+    },
+  },
+}
+
+test_dependencies = { "busted" }
+
+test = {
+  type = "command",
+  command = "make spec",
+}
