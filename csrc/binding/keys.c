@@ -94,18 +94,21 @@ uint64_t psl_hash_number(lua_State *L, int index, uint64_t seed)
 
 /* ---- counts ---- */
 
-uint64_t psl_count(lua_State *L, int index)
+uint64_t psl_whole(lua_State *L, int index, const char *what, uint64_t least)
 {
-  if (lua_isnoneornil(L, index)) {
-    return 1;
-  }
   double x = lua_type(L, index) == LUA_TNUMBER ? psl_number(L, index) : -1;
-  if (!(x >= 0 && x <= TWO_53) || x != floor(x)) {
+  if (!(x >= (double)least && x <= TWO_53) || x != floor(x)) {
     const char *got = psl_push_description(L, index);
     luaL_argerror(L, index,
-                  lua_pushfstring(L, "count expected, an integer from 0 to 2^53, got %s", got));
+                  lua_pushfstring(L, "%s expected, an integer from %d to 2^53, got %s", what,
+                                  (int)least, got));
   }
   return (uint64_t)x;
+}
+
+uint64_t psl_count(lua_State *L, int index)
+{
+  return lua_isnoneornil(L, index) ? 1 : psl_whole(L, index, "count", 0);
 }
 
 /* ---- arrays ---- */

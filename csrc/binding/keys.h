@@ -20,6 +20,10 @@ static inline uint64_t psl_hash(lua_State *L, int index, const struct ps_sketch 
   return psl_hash_number(L, index, sketch->seed);
 }
 
+/* The number at `index`, an integer from `least`, 0 or 1, to 2^53; else raises, with `what` it is.
+ */
+uint64_t psl_whole(lua_State *L, int index, const char *what, uint64_t least);
+
 /* The count or weight at `index`, 1 if there is none: an integer from 0 to 2^53, or raises. */
 uint64_t psl_count(lua_State *L, int index);
 

@@ -3,7 +3,6 @@ Probabilistic sketches: the C module behind `require "probsketch"`.
 @module probsketch
 */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "base/version.h"
@@ -11,7 +10,6 @@ Probabilistic sketches: the C module behind `require "probsketch"`.
 #include "binding/methods.h"
 #include "binding/options.h"
 #include "binding/storage.h"
-#include "kinds.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 
@@ -80,10 +78,7 @@ What a constructor would build from the same options; nothing is allocated.
 static int plan(lua_State *L)
 {
   union ps_any_sketch planned;
-  luaL_checktype(L, 1, LUA_TSTRING);
-  const struct ps_kind *kind = ps_kind_by_name(lua_tostring(L, 1));
-  luaL_argcheck(L, kind != NULL, 1, "unknown kind");
-  psl_plan(L, 2, kind, &planned.sketch);
+  psl_plan(L, 2, psl_check_kind(L, 1), &planned.sketch);
   psl_push_report(L, &planned.sketch);
   return 1;
 }
@@ -98,9 +93,7 @@ static int max_bytes(lua_State *L)
 {
   struct psl_state *state = psl_state(L);
   if (!lua_isnoneornil(L, 1)) {
-    uint64_t n = psl_count(L, 1);
-    luaL_argcheck(L, n > 0, 1, "bytes expected, an integer from 1 to 2^53");
-    state->max_bytes = n;
+    state->max_bytes = psl_whole(L, 1, "bytes", 1);
   }
   psl_push_integer(L, state->max_bytes);
   return 1;

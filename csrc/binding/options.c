@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "binding/keys.h"
+#include "kinds.h"
 #include "storage/random.h"
 
 /* Raises: what was expected of the option, and the value on top of the stack that was found. */
@@ -11,6 +12,17 @@ static void bad_option(lua_State *L, int index, const char *name, const char *ra
 {
   const char *got = psl_push_description(L, lua_gettop(L));
   luaL_argerror(L, index, lua_pushfstring(L, "option '%s': expected %s, got %s", name, range, got));
+}
+
+const struct ps_kind *psl_check_kind(lua_State *L, int index)
+{
+  luaL_checktype(L, index, LUA_TSTRING);
+  const char *name = lua_tostring(L, index);
+  const struct ps_kind *kind = ps_kind_by_name(name);
+  if (kind == NULL) {
+    luaL_argerror(L, index, lua_pushfstring(L, "unknown kind '%s'", name));
+  }
+  return kind;
 }
 
 bool psl_seed(lua_State *L, int index, uint64_t *seed, uint32_t *flags)

@@ -8,6 +8,9 @@
  * included. Raises an error that names the option and its range. */
 void psl_plan(lua_State *L, int index, const struct ps_kind *kind, struct ps_sketch *planned);
 
+/* The kind whose name is at `index`, or raises. */
+const struct ps_kind *psl_check_kind(lua_State *L, int index);
+
 /* The seed at `index`: an integer from 0 to 2^53, "random", or a sketch for the same one; sets
  * PS_SEED_SECRET in *flags when nobody may see it. False when it is none of these. */
 bool psl_seed(lua_State *L, int index, uint64_t *seed, uint32_t *flags);

@@ -8,6 +8,7 @@ Sketches to and from strings and files.
 #include <string.h>
 
 #include "binding/keys.h"
+#include "binding/options.h"
 #include "binding/sketch.h"
 #include "kinds.h"
 #include "storage/file.h"
@@ -91,8 +92,7 @@ was when it came by.
 int psl_chunks(lua_State *L)
 {
   const struct ps_sketch *sketch = psl_self(L);
-  uint64_t most = lua_isnoneornil(L, 2) ? 0 : psl_count(L, 2);
-  luaL_argcheck(L, most > 0, 2, "bytes expected, an integer from 1 to 2^53");
+  uint64_t most = psl_whole(L, 2, "bytes", 1);
   struct ps_encoder *encoder = psl_push_scratch(L, sizeof *encoder);
   lua_pushvalue(L, 1);
   lua_pushnumber(L, (lua_Number)most);
@@ -131,10 +131,7 @@ static const struct ps_kind *optional_kind(lua_State *L, int index)
   if (lua_isnoneornil(L, index)) {
     return NULL;
   }
-  luaL_checktype(L, index, LUA_TSTRING);
-  const struct ps_kind *kind = ps_kind_by_name(lua_tostring(L, index));
-  luaL_argcheck(L, kind != NULL, index, "unknown kind");
-  return kind;
+  return psl_check_kind(L, index);
 }
 
 /* The header's parameters into `planned`, if they are of the kind that was asked for and within the
