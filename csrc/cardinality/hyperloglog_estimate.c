@@ -73,20 +73,28 @@ double ps_hyperloglog_standard_error(const struct ps_hyperloglog *hll)
   return 1.04 / sqrt((double)(UINT64_C(1) << hll->precision));
 }
 
+/* Keys that have no entry, since another has the same index, are a Poisson number: at most how many
+ * are there? None, if even one is rarer than a normal number is beyond z standard errors; else its
+ * quantile, which so skewed needs one term more than a normal one (Cornish and Fisher 1938). */
+static double most_shared(double expected, double z)
+{
+  if (expected <= erfc(z / sqrt(2))) {
+    return 0;
+  }
+  return floor(expected + z * sqrt(expected) + (z * z - 1) / 6);
+}
+
 void ps_hyperloglog_bounds(const struct ps_hyperloglog *hll, double z, double *low, double *high)
 {
   double n = ps_hyperloglog_estimate(hll);
   if (hll->dense) {
     double used = (double)((UINT32_C(1) << hll->precision) - hll->tally.zeros);
-    double error = z * ps_hyperloglog_standard_error(hll) * n;
-    *low = fmax(used, n - error);
-    *high = fmax(used, n + error);
-    return;
+    double error = z * ps_hyperloglog_standard_error(hll);
+    *low = fmax(used, n / (1 + error));
+    *high = error < 1 ? fmax(used, n / (1 - error)) : TWO_TO_64;
+  } else {
+    double entries = hll->entries, shared = n - entries;
+    *low = fmax(entries, n - z * sqrt(shared));
+    *high = fmax(n, entries + most_shared(shared, z));
   }
-  /* Keys that share an index are a Poisson number. Where few are to be expected it is so skewed
-   * that its quantiles need one term more than the normal ones (Cornish and Fisher 1938). */
-  double shared = n - hll->entries;
-  double error = z * sqrt(shared);
-  *low = fmax(hll->entries, n - error);
-  *high = fmax(n, hll->entries + floor(shared + error + (z * z - 1) / 6));
 }
