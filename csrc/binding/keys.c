@@ -156,6 +156,7 @@ int psl_add_many(lua_State *L)
   bool at_once = sketch->kind->release != NULL && n > BATCH;
   uint64_t *hashes = at_once ? psl_push_scratch(L, n * sizeof *hashes) : some;
   size_t most = at_once ? n : BATCH;
+  psl_check_open(L, sketch);
   for (size_t at = 0; at < n; at += most) {
     struct ps_error error;
     size_t these = n - at < most ? n - at : most, changed_now;
@@ -183,6 +184,7 @@ int psl_has_many(lua_State *L)
   uint64_t hashes[BATCH];
   bool found[BATCH];
   lua_createtable(L, (int)n, 0);
+  psl_check_open(L, sketch);
   for (size_t at = 0; at < n; at += BATCH) {
     size_t these = n - at < BATCH ? n - at : BATCH;
     hash_elements(L, sketch, at, these, hashes);

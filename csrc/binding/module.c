@@ -79,7 +79,7 @@ static int plan(lua_State *L)
 {
   union ps_any_sketch planned;
   psl_plan(L, 2, psl_check_kind(L, 1), &planned.sketch);
-  psl_push_report(L, &planned.sketch);
+  psl_push_report(L, &planned.sketch, planned.sketch.kind->size(&planned.sketch));
   return 1;
 }
 

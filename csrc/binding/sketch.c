@@ -4,6 +4,7 @@ What every sketch can do.
 */
 #include "binding/sketch.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +41,14 @@ struct psl_box *psl_test(lua_State *L, int index)
   return is_sketch ? box : NULL;
 }
 
-static struct ps_sketch *check_open(lua_State *L, int index, const char *expected)
+void psl_check_open(lua_State *L, const struct ps_sketch *sketch)
+{
+  if (sketch->payload == NULL) {
+    luaL_error(L, "the %s is closed", sketch->kind->name);
+  }
+}
+
+static struct ps_sketch *check_argument(lua_State *L, int index, const char *expected)
 {
   struct psl_box *box = psl_test(L, index);
   if (box == NULL) {
@@ -55,13 +63,13 @@ static struct ps_sketch *check_open(lua_State *L, int index, const char *expecte
 
 struct ps_sketch *psl_check(lua_State *L, int index)
 {
-  return check_open(L, index, "sketch");
+  return check_argument(L, index, "sketch");
 }
 
 void *psl_check_same(lua_State *L, int index)
 {
   const struct ps_kind *kind = lua_touserdata(L, PSL_KIND);
-  struct ps_sketch *sketch = check_open(L, index, kind->name);
+  struct ps_sketch *sketch = check_argument(L, index, kind->name);
   if (sketch->kind != kind) {
     luaL_argerror(
         L, index,
@@ -135,6 +143,7 @@ struct ps_sketch *psl_push_copy(lua_State *L, const struct ps_sketch *source)
   void *payload;
   struct ps_error error;
   struct ps_sketch *copy = psl_push(L, source, &payload);
+  psl_check_open(L, source);
   if (ps_copy(copy, source, payload, &error) != PS_OK) {
     psl_raise(L, 1, &error);
   }
@@ -168,31 +177,66 @@ int psl_fail(lua_State *L, const struct ps_error *error)
   return 3;
 }
 
-/* A report into the table on top of the stack. */
-struct table_report {
-  struct ps_report report;
-  lua_State *L;
+/* A report is kept in C until it is complete, since making a table of it may run finalisers, and
+ * with them any Lua code: what is asked of a sketch is asked before. */
+struct kept_value {
+  const char *name;
+  enum { KEPT_INTEGER, KEPT_NUMBER, KEPT_BOOLEAN } type;
+  uint64_t integer;
+  double number;
 };
 
-static void set_integer(struct ps_report *report, const char *name, uint64_t value)
+#define KEPT_MAX 32
+
+struct kept_report {
+  struct ps_report report;
+  size_t n;
+  struct kept_value value[KEPT_MAX];
+};
+
+static struct kept_value *keep(struct ps_report *report, const char *name)
 {
-  lua_State *L = ((struct table_report *)report)->L;
-  psl_push_integer(L, value);
-  lua_setfield(L, -2, name);
+  struct kept_report *kept = (struct kept_report *)report;
+  assert(kept->n < KEPT_MAX);
+  struct kept_value *value = &kept->value[kept->n++];
+  value->name = name;
+  return value;
 }
 
-static void set_number(struct ps_report *report, const char *name, double value)
+static void keep_integer(struct ps_report *report, const char *name, uint64_t integer)
 {
-  lua_State *L = ((struct table_report *)report)->L;
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, name);
+  struct kept_value *value = keep(report, name);
+  value->type = KEPT_INTEGER;
+  value->integer = integer;
 }
 
-static void set_boolean(struct ps_report *report, const char *name, bool value)
+static void keep_number(struct ps_report *report, const char *name, double number)
 {
-  lua_State *L = ((struct table_report *)report)->L;
-  lua_pushboolean(L, value);
-  lua_setfield(L, -2, name);
+  struct kept_value *value = keep(report, name);
+  value->type = KEPT_NUMBER;
+  value->number = number;
+}
+
+static void keep_boolean(struct ps_report *report, const char *name, bool boolean)
+{
+  struct kept_value *value = keep(report, name);
+  value->type = KEPT_BOOLEAN;
+  value->integer = boolean;
+}
+
+static void push_kept(lua_State *L, const struct kept_value *value)
+{
+  switch (value->type) {
+  case KEPT_INTEGER:
+    psl_push_integer(L, value->integer);
+    break;
+  case KEPT_NUMBER:
+    lua_pushnumber(L, value->number);
+    break;
+  case KEPT_BOOLEAN:
+    lua_pushboolean(L, value->integer != 0);
+    break;
+  }
 }
 
 static uint64_t bytes_of(const struct psl_box *box)
@@ -200,17 +244,23 @@ static uint64_t bytes_of(const struct psl_box *box)
   return offsetof(struct psl_box, sketch) + box->sketch.kind->struct_size + box->sketch.held;
 }
 
-void psl_push_report(lua_State *L, const struct ps_sketch *sketch)
+void psl_push_report(lua_State *L, const struct ps_sketch *sketch, uint64_t bytes)
 {
-  struct table_report to = {{set_integer, set_number, set_boolean}, L};
-  lua_newtable(L);
-  lua_pushstring(L, sketch->kind->name);
-  lua_setfield(L, -2, "kind");
+  struct kept_report kept = {.report = {keep_integer, keep_number, keep_boolean}};
+  const char *kind = sketch->kind->name;
   if (sketch->kind->seeded && !(sketch->flags & PS_SEED_SECRET)) {
-    set_integer(&to.report, "seed", sketch->seed);
+    keep_integer(&kept.report, "seed", sketch->seed);
   }
-  set_integer(&to.report, "bytes", sketch->kind->size(sketch));
-  ps_report_on(sketch, &to.report);
+  keep_integer(&kept.report, "bytes", bytes);
+  ps_report_on(sketch, &kept.report);
+
+  lua_newtable(L);
+  lua_pushstring(L, kind);
+  lua_setfield(L, -2, "kind");
+  for (size_t i = 0; i < kept.n; i++) {
+    push_kept(L, &kept.value[i]);
+    lua_setfield(L, -2, kept.value[i].name);
+  }
 }
 
 /* ---- methods ---- */
@@ -368,9 +418,7 @@ What the sketch is and how it stands: its kind, parameters, `bytes` held, and th
 static int sketch_info(lua_State *L)
 {
   const struct ps_sketch *sketch = psl_self(L);
-  psl_push_report(L, sketch);
-  psl_push_integer(L, bytes_of(lua_touserdata(L, 1)));
-  lua_setfield(L, -2, "bytes");
+  psl_push_report(L, sketch, bytes_of(lua_touserdata(L, 1)));
   return 1;
 }
 

@@ -59,6 +59,11 @@ static inline void *psl_self(lua_State *L)
   return &box->sketch;
 }
 
+/* Raises if the sketch has been closed. Whatever allocates through Lua may run the collector, that
+ * a finaliser, and that may close or change any sketch: so what was asked of a sketch before an
+ * allocation is asked again after it. */
+void psl_check_open(lua_State *L, const struct ps_sketch *sketch);
+
 /* The box at `index` if it is a sketch of any kind, open or closed; else NULL. */
 struct psl_box *psl_test(lua_State *L, int index);
 
@@ -88,8 +93,8 @@ int psl_raise(lua_State *L, int argument, const struct ps_error *error);
 /* nil, message, code for data that is wrong; raises for want of memory. */
 int psl_fail(lua_State *L, const struct ps_error *error);
 
-/* Pushes the table that info() and plan() return. */
-void psl_push_report(lua_State *L, const struct ps_sketch *sketch);
+/* Pushes the table that info() and plan() return, with `bytes` of that name in it. */
+void psl_push_report(lua_State *L, const struct ps_sketch *sketch, uint64_t bytes);
 
 /* ---- what all kinds have ---- */
 

@@ -24,16 +24,26 @@ static const char *check_path(lua_State *L, int index)
 
 /* ---- to bytes ---- */
 
-/* Starts an encoder, with scratch pushed onto the stack. */
+/* Starts an encoder, with scratch pushed onto the stack: again, should the sketch have grown
+ * meanwhile. */
 static void start(lua_State *L, struct ps_encoder *encoder, const struct ps_sketch *sketch,
                   enum ps_placement placement)
 {
-  void *scratch = psl_push_scratch(L, ps_encoder_scratch(sketch));
+  uint64_t size;
+  void *scratch;
+  lua_pushnil(L);
+  do {
+    lua_pop(L, 1);
+    size = ps_encoder_scratch(sketch);
+    scratch = psl_push_scratch(L, size);
+    psl_check_open(L, sketch);
+  } while (ps_encoder_scratch(sketch) > size);
   ps_encoder_start(encoder, sketch, placement, scratch);
 }
 
-/* Pushes the next bytes, at most `most`, as a string; returns how many. */
-static uint64_t push_piece(lua_State *L, struct ps_encoder *encoder, uint64_t most)
+/* Pushes the next bytes of the sketch, at most `most`, as a string; returns how many. */
+static uint64_t push_piece(lua_State *L, struct ps_encoder *encoder, const struct ps_sketch *sketch,
+                           uint64_t most)
 {
   luaL_Buffer buffer;
   uint64_t done = 0;
@@ -42,7 +52,9 @@ static uint64_t push_piece(lua_State *L, struct ps_encoder *encoder, uint64_t mo
   do {
     uint64_t left = most - done;
     size_t room = left < LUAL_BUFFERSIZE ? (size_t)left : LUAL_BUFFERSIZE;
-    n = ps_encoder_read(encoder, luaL_prepbuffer(&buffer), room);
+    char *piece = luaL_prepbuffer(&buffer);
+    psl_check_open(L, sketch);
+    n = ps_encoder_read(encoder, piece, room);
     luaL_addsize(&buffer, n);
     done += n;
   } while (n > 0);
@@ -61,7 +73,7 @@ int psl_encode(lua_State *L)
   alignas(64) struct ps_encoder encoder;
   const struct ps_sketch *sketch = psl_self(L);
   start(L, &encoder, sketch, PS_TIGHT);
-  push_piece(L, &encoder, UINT64_MAX);
+  push_piece(L, &encoder, sketch, UINT64_MAX);
   return 1;
 }
 
@@ -72,10 +84,9 @@ enum { CHUNKS_SKETCH = 2, CHUNKS_MOST, CHUNKS_ENCODER, CHUNKS_UPVALUES = 5 };
 static int next_chunk(lua_State *L)
 {
   struct ps_encoder *encoder = lua_touserdata(L, lua_upvalueindex(CHUNKS_ENCODER));
-  if (psl_test(L, lua_upvalueindex(CHUNKS_SKETCH))->sketch.payload == NULL) {
-    luaL_error(L, "the sketch is closed");
-  }
-  if (push_piece(L, encoder, (uint64_t)lua_tonumber(L, lua_upvalueindex(CHUNKS_MOST))) == 0) {
+  const struct psl_box *box = lua_touserdata(L, lua_upvalueindex(CHUNKS_SKETCH));
+  uint64_t most = (uint64_t)lua_tonumber(L, lua_upvalueindex(CHUNKS_MOST));
+  if (push_piece(L, encoder, &box->sketch, most) == 0) {
     lua_pushnil(L);
   }
   return 1;
