@@ -1,9 +1,9 @@
-# probsketch. `make help` lists the targets; each variable set here may be given on the command line.
+# `make help` lists the targets; each variable set here may be given on the command line.
 
-LUA      = lua5.4
-PREFIX   = /usr/local
+LUA     ?= lua5.4
+PREFIX  ?= /usr/local
+CFLAGS  ?= -O2 -g
 B        = build
-CFLAGS   = -O2 -g
 WARNINGS = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
 LDLIBS   = -lm
 LIBFLAG  = $(if $(filter Darwin,$(shell uname -s)),-bundle -undefined dynamic_lookup,-shared)
@@ -17,7 +17,7 @@ CORE = \
   cardinality/hyperloglog.c cardinality/hyperloglog_estimate.c \
   cardinality/hyperloglog_registers.c cardinality/hyperloglog_sparse.c \
   kinds.c \
-  storage/file.c storage/pages.c storage/random.c
+  storage/file.c storage/library.c storage/pages.c storage/random.c
 BINDING = \
   binding/bloom.c binding/count_min.c binding/hyperloglog.c binding/keys.c binding/module.c \
   binding/options.c binding/sketch.c binding/storage.c
@@ -54,7 +54,7 @@ CORE_O  := $(CORE:%.c=$(B)/core/%.o)
 LUA_O   := $(BINDING:%.c=$(O)/%.o)
 C_TESTS := $(patsubst %.c,$(B)/%,$(wildcard spec/c/*_test.c))
 FUZZERS := $(patsubst %.c,$(B)/%,$(wildcard spec/fuzz/*_fuzz.c))
-BENCHES := $(patsubst %.c,$(B)/%,$(filter-out bench/harness.c,$(wildcard bench/*.c)))
+BENCHES := $(patsubst %.c,$(B)/%,$(filter-out %/harness.c %/trivial.c,$(wildcard bench/*.c)))
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -Icsrc $(XXHASH_CFLAGS) $(WARNINGS) $(CPPFLAGS) $(CFLAGS) \
            -fPIC -fvisibility=hidden -MMD -MP -MF $@.d -MT $@
 
@@ -81,7 +81,7 @@ $(B)/core.a: $(CORE_O)
 
 $(C_TESTS) $(FUZZERS) $(BENCHES): $(B)/%: %.c $(B)/core.a
 	@mkdir -p $(@D)
-	$(call say,compile)$(COMPILE) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) -pthread $(LDLIBS)
+	$(call say,compile)$(COMPILE) $(LDFLAGS) -o $@ $(filter %.c,$^) $(filter %.a,$^) -pthread $(LDLIBS)
 $(BENCHES): bench/harness.c
 
 # Other flags than last time: all is compiled anew.
@@ -91,7 +91,7 @@ $(B)/flags $(O)/flags: always
 	@mkdir -p $(@D)
 	@printenv FLAGS | cmp -s - $@ || printenv FLAGS > $@
 
--include $(patsubst %,%.d,$(CORE_O) $(LUA_O) $(C_TESTS) $(FUZZERS) $(BENCHES))
+-include $(patsubst %,%.d,$(CORE_O) $(LUA_O) $(C_TESTS) $(FUZZERS) $(BENCHES) $(O)/trivial.so)
 
 all: $(LUAS:%=module-%) ## build for all five Luas
 $(LUAS:%=module-%): module-%: $(CORE_O)
@@ -142,7 +142,7 @@ c-test: $(C_TESTS) ## run the C tests
 	@status=0; for t in $^; do \
 	  echo "# $$t"; $(RUN_C) $$t || { echo "# $$t: exit status $$?"; status=1; }; done; exit $$status
 
-SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 PRELOAD  = LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0
 
 asan: ## C tests and specs under the address and undefined behaviour sanitizers
@@ -152,6 +152,7 @@ asan: ## C tests and specs under the address and undefined behaviour sanitizers
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full
 
 valgrind: ## C tests, and the specs that are not slow, under valgrind
+	@.ci/install valgrind
 	@$(MAKE) --no-print-directory -k B=$(B)/valgrind RUN='$(VALGRIND)' SKIP=slow,large c-test spec
 
 gcstress: ## specs with the collector running all the time
@@ -165,25 +166,26 @@ fuzz: ## fuzz for SECONDS=600 in all, from SEED
 run-fuzzers: $(FUZZERS)
 	@for f in $^; do echo "# $$f"; $$f $$(($(SECONDS) / $(words $^) + 1)) $(SEED) || exit; done
 
-bench: $(BENCHES) module ## measure speed, from C and from Lua
+bench: $(BENCHES) ## measure speed, from C and from Lua
 	@for b in $(BENCHES); do $$b || exit; done
 	@for lua in lua5.4 luajit; do $(MAKE) --no-print-directory LUA=$$lua bench-lua || exit; done
-bench-lua: module
+bench-lua: module $(O)/trivial.so
 	@for b in $(wildcard bench/*.lua); do $(RUN_LUA) $$b || exit; done
+$(O)/trivial.so: bench/trivial.c $(O)/flags
+	$(call say,compile)$(COMPILE) $(LUA_CFLAGS) $(LIBFLAG) -o $@ $<
 
 coverage: ## lines of C that C tests and specs reach, as text and html in build/coverage
 	@.ci/install lcov
 	@rm -rf $(B)/coverage
 	-@$(MAKE) --no-print-directory -k B=$(B)/coverage CFLAGS='-O0 -g --coverage' SKIP=slow,large \
 	  c-test spec
-	@lcov -q -c -d $(B)/coverage --no-external -b . --include '*/csrc/*' -o $(B)/coverage/lcov.info
-	@lcov --list $(B)/coverage/lcov.info
-	@genhtml -q -o $(B)/coverage/html $(B)/coverage/lcov.info
+	@cd $(B)/coverage && lcov -q -c -d . --no-external -b $(CURDIR) --include '*/csrc/*' \
+	  -o lcov.info 2>/dev/null && lcov --list lcov.info && genhtml -q -o html lcov.info
 
 # ---- style, documentation, packages
 
 C_FILES = $(shell find csrc spec bench -name '*.[ch]')
-TIDIED  = $(addprefix csrc/,$(CORE) $(BINDING)) $(wildcard spec/c/*.c spec/fuzz/*.c bench/*.c)
+TIDIED  = $(addprefix csrc/,$(CORE) $(BINDING))
 
 lint: clang-format $(TIDIED:%=tidy-%) luacheck ## style and suspicions of C and Lua
 clang-format:
@@ -192,8 +194,8 @@ $(TIDIED:%=tidy-%): tidy-%: %
 	@clang-tidy --quiet $< -- -std=c11 -D_GNU_SOURCE -Icsrc $(XXHASH_CFLAGS) $(LUA_CFLAGS) \
 	  -include .ci/noreturn.h 2>/dev/null
 luacheck:
-	@luacheck -q --no-color $(wildcard lua spec examples bench docs/config.ld) .ci/busted.lua .busted .luacheckrc \
-	  rockspec/*.rockspec
+	@luacheck -q --no-color lua spec examples bench docs/config.ld rockspec/*.rockspec \
+	  .ci/busted.lua .busted .luacheckrc
 
 doc: ## reference of the Lua API, in build/doc
 	@ldoc -q -c docs/config.ld -d $(abspath $(B))/doc .
@@ -222,4 +224,5 @@ sources: # what the spec compares
 	@printf 'csrc/%s\n' $(CORE) $(BINDING)
 
 .PHONY: module all demo test report check spec matrix c-test asan valgrind gcstress fuzz run-fuzzers \
-  bench bench-lua coverage lint clang-format luacheck $(TIDIED:%=tidy-%) doc rock install try-install clean help sources always $(LUAS:%=module-%)
+  bench bench-lua coverage lint clang-format luacheck doc rock install try-install clean help \
+  sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)

@@ -46,6 +46,7 @@ build = {
         "csrc/cardinality/hyperloglog_sparse.c",
         "csrc/kinds.c",
         "csrc/storage/file.c",
+        "csrc/storage/library.c",
         "csrc/storage/pages.c",
         "csrc/storage/random.c",
         "csrc/binding/bloom.c",

@@ -10,6 +10,7 @@ Probabilistic sketches: the C module behind `require "probsketch"`.
 #include "binding/methods.h"
 #include "binding/options.h"
 #include "binding/storage.h"
+#include "storage/library.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 
@@ -146,6 +147,10 @@ __attribute__((visibility("default"))) int luaopen_probsketch_core(lua_State *L)
 
 int luaopen_probsketch_core(lua_State *L)
 {
+  /* When a state is closed, Lua 5.1 and LuaJIT unload their libraries as one of the finalisers, and
+   * others, which may call us, come later or are still running. */
+  ps_library_keep(&state_key);
+
   push_state(L);
   const int state = lua_gettop(L);
   lua_newtable(L);
