@@ -1,0 +1,145 @@
+-- Many things in one call are the same as one after the other, or nothing at all.
+
+local expect = require "spec.support.expect"
+local kinds = require "spec.support.kinds"
+local memory = require "spec.support.memory"
+
+local measured = memory.is_measurable and it or pending
+
+local bad_elements = { {}, true, print, 0 / 0, 1 / 0 }
+
+kinds.describe(describe, function(kind)
+  local function filled()
+    return kind.fill(kind.new(), 1, 50)
+  end
+
+  it("is the same after add_many as after as many calls of add", function()
+    local sizes = { 0, 1, 2, 255, 256, 257, 511, 512, 513, 2000 } -- around any likely size of a batch
+    for _, form in ipairs(kind.forms) do
+      local whole, single = form.empty(), form.empty()
+      local at = 0
+      for _, n in ipairs(sizes) do
+        local items = kind.items(at + 1, at + n)
+        whole:add_many(items)
+        for _, item in ipairs(items) do
+          single:add(item)
+        end
+        expect.same_bytes(single:encode(), whole:encode())
+        at = at + n
+      end
+      assert.same(kind.answers(single), kind.answers(whole))
+    end
+  end)
+
+  it("is the same after add_many in pages of its own", function()
+    if not kind.pages then
+      return
+    end
+    local whole, single = kind.new(kind.pages), kind.new(kind.pages)
+    whole:add_many(kind.items(1, 1000))
+    kind.fill(single, 1, 1000)
+    assert.equal(single, whole)
+    assert.same(kind.answers(single), kind.answers(whole))
+    if whole.has_many then
+      local asked = kind.items(500, 1500)
+      for i, found in ipairs(whole:has_many(asked)) do
+        assert.equal(whole:has(asked[i]), found)
+      end
+    end
+  end)
+
+  it("says how many elements changed it", function()
+    local sketch, twin = kind.new(), kind.new()
+    local items, expected = kind.items(1, 300), 0
+    for i = 1, 300 do
+      items[300 + i] = items[i]
+    end
+    for _, item in ipairs(items) do
+      local before = twin:encode()
+      twin:add(item)
+      expected = expected + (twin:encode() ~= before and 1 or 0)
+    end
+    assert.equal(expected, sketch:add_many(items))
+    assert.equal(("%d"):format(expected), tostring(sketch:copy():clear():add_many(items))) -- an integer
+    assert.equal(0, kind.new():add_many {})
+  end)
+
+  it("refuses an array with a bad element, names the element, and is unchanged", function()
+    local sketch = filled()
+    local before = sketch:encode()
+    for _, n in ipairs { 1, 2, 256, 257, 1000 } do
+      local items = kind.items(1001, 1000 + n)
+      for _, bad in ipairs(bad_elements) do
+        local good = items[n]
+        items[n] = bad
+        expect.raise_saying(("element %d"):format(n), sketch.add_many, sketch, items)
+        if sketch.has_many then
+          expect.raise_saying(("element %d"):format(n), sketch.has_many, sketch, items)
+        end
+        items[n] = good
+      end
+    end
+    expect.same_bytes(before, sketch:encode())
+  end)
+
+  it("refuses what is no array", function()
+    local sketch = filled()
+    local before = sketch:encode()
+    for _, method in ipairs { "add_many", "has_many" } do
+      if sketch[method] then
+        for _, stranger in ipairs { "x", 5, true, print, io.stdout, sketch } do
+          expect.raise(sketch[method], sketch, stranger)
+        end
+        expect.raise(sketch[method], sketch)
+      end
+    end
+    expect.same_bytes(before, sketch:encode())
+  end)
+
+  it("reads the elements of an array and leaves the table as it was", function()
+    local function fail()
+      error "a metamethod was called"
+    end
+    local a, b = kind.item(1), kind.item(2)
+    local items = setmetatable({ a, b, [5] = a, x = b }, { __index = fail, __len = fail, __pairs = fail })
+    local sketch = kind.new()
+    sketch:add_many(items)
+    assert.equal(kind.fill(kind.new(), 1, 2), sketch)
+    setmetatable(items, nil)
+    assert.same({ a, b, [5] = a, x = b }, items)
+  end)
+
+  it("takes a million elements, in a coroutine too", function()
+    local items = {}
+    for i = 1, 1e6 do
+      items[i] = i
+    end
+    local sketch = kind.new()
+    local thread = coroutine.wrap(function()
+      local added = sketch:add_many(items)
+      coroutine.yield(added)
+      return sketch.has_many and sketch:has_many(items) or items
+    end)
+    assert.equal("number", type(thread()))
+    assert.equal(#items, #thread())
+    if sketch.has_many then
+      assert.same({ true, true }, sketch:has_many { 1, 1000000 })
+    end
+  end)
+
+  measured("leaks nothing when it refuses an array", function()
+    local sketch, items = filled(), { kind.item(1), {}, kind.item(2) }
+    local function refuse(n)
+      for _ = 1, n do
+        pcall(sketch.add_many, sketch, items)
+      end
+    end
+    refuse(1000)
+    local before = sketch:encode()
+    local growth = memory.growth(function()
+      refuse(20000)
+    end)
+    assert.is_true(growth < 2 ^ 20, growth)
+    expect.same_bytes(before, sketch:encode())
+  end)
+end)

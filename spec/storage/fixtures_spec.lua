@@ -1,0 +1,92 @@
+-- Files that released versions wrote load for ever, answer as they did, and are what is written today.
+
+local ps = require "probsketch"
+local expect = require "spec.support.expect"
+local files = require "spec.support.files"
+local kinds = require "spec.support.kinds"
+
+local contents = dofile "spec/fixtures/contents.lua"
+local DIRECTORY = "spec/fixtures/1/"
+
+-- What must be true of the answers, by the input alone.
+local truths = {
+  bloom = function(sketch, n)
+    for i = 1, n do
+      assert.is_true(sketch:has(("key:%d"):format(i)))
+    end
+    local wrong = 0
+    for i = n + 1, n + 1000 do
+      wrong = wrong + (sketch:has(("key:%d"):format(i)) and 1 or 0)
+    end
+    assert.is_true(wrong <= (n == 0 and 0 or 150), wrong)
+  end,
+  count_min = function(sketch, n)
+    local total = 0
+    for i = 1, n do
+      total = total + i % 7 + 1
+      assert.is_true(sketch:frequency(("key:%d"):format(i)) >= i % 7 + 1)
+    end
+    assert.equal(total, sketch:count())
+  end,
+  hyperloglog = function(sketch, n)
+    local slack = n <= 100 and 0 or 4 * 1.04 / math.sqrt(2 ^ sketch:info().precision) * n
+    assert.is_true(math.abs(sketch:count() - n) <= slack, sketch:count())
+  end,
+}
+
+-- How many different keys a fixture holds: counted by filling a stand-in.
+local function keys_of(fixture)
+  local n = 0
+  fixture.fill { add = function()
+    n = n + 1
+  end }
+  return n
+end
+
+for _, fixture in ipairs(contents) do
+  describe("the frozen " .. fixture.name, function()
+    local tight, paged = DIRECTORY .. fixture.name .. ".tight", DIRECTORY .. fixture.name .. ".paged"
+    local today = ps[fixture.kind](fixture.options)
+    fixture.fill(today)
+
+    it("loads, and is what the same input makes today", function()
+      for _, sketch in ipairs { assert(ps.load(tight)), assert(ps.load(paged)), assert(ps.decode(files.read(tight))) } do
+        assert.equal(fixture.kind, sketch:kind())
+        assert.equal(today, sketch)
+        for option, value in pairs(fixture.options) do
+          assert.is_true(sketch:info()[option] == value or option == "fp_rate", option)
+        end
+        assert.same(today:info(), sketch:info())
+      end
+    end)
+
+    it("is written today to the byte", function()
+      expect.same_bytes(files.read(tight), today:encode())
+      local directory = files.directory()
+      assert(today:save(directory .. "/sketch"))
+      local written = files.read(directory .. "/sketch")
+      files.remove(directory)
+      expect.same_bytes(files.read(paged), written)
+    end)
+
+    it("answers rightly", function()
+      truths[fixture.kind](ps.load(tight), keys_of(fixture))
+    end)
+  end)
+end
+
+describe("the frozen files", function()
+  it("are those that are described, and leave out no kind", function()
+    local described, held = {}, {}
+    for _, fixture in ipairs(contents) do
+      described[#described + 1] = fixture.name .. ".paged"
+      described[#described + 1] = fixture.name .. ".tight"
+      held[fixture.kind] = true
+    end
+    table.sort(described)
+    assert.same(described, files.list(DIRECTORY))
+    for _, kind in ipairs(kinds) do
+      assert.is_true(held[kind.name], kind.name)
+    end
+  end)
+end)
