@@ -1,0 +1,211 @@
+/* The estimates of HyperLogLog and their statistics. With the argument "long" it also counts a
+ * thousand million keys. */
+#include <math.h>
+#include <string.h>
+
+#include "hyperloglogs.h"
+
+static double estimate_of(struct specimen *specimen)
+{
+  return ps_hyperloglog_estimate(hll_in(specimen));
+}
+
+static void planning(void)
+{
+  for
+    EACH_PRECISION(p)
+    {
+      for (int above = 0; above <= 1; above++) {
+        double rate = 1.04 / sqrt((double)(1 << p)) * (1 + above * 0.01);
+        struct ps_options options = {{0, rate}, {false, true}};
+        struct ps_hyperloglog hll;
+        bool out = p == 4 && above;
+        CHECK((ps_plan(&hll.sketch, &ps_hyperloglog, &options, &refusal) == PS_OK) == !out);
+        CHECK_WITH(out || hll.precision == p, "%g gives %u and not %u", rate, hll.precision, p);
+      }
+    }
+  struct ps_options both = {{14, 0.01}, {true, true}};
+  struct ps_hyperloglog hll;
+  CHECK(ps_plan(&hll.sketch, &ps_hyperloglog, &both, &refusal) == PS_ERR_ARGUMENT);
+  promise("an error rate is met by the least precision that does, and excludes a precision");
+}
+
+/* The estimate may only go up with each register. */
+static void check_monotone(unsigned p, unsigned others)
+{
+  struct specimen sketch;
+  double before = 0;
+  make_dense(&sketch, p);
+  for (uint64_t i = 1; i < UINT64_C(1) << p && others > 0; i++) {
+    add(&sketch, i << (64 - p) | UINT64_C(1) << (64 - p - others));
+    CHECK_WITH(estimate_of(&sketch) > before, "p %u, register %ju", p, (uintmax_t)i);
+    before = estimate_of(&sketch);
+  }
+  for (unsigned rank = 1; rank <= 65 - p; rank++) {
+    CHECK(add(&sketch, UINT64_C(1) << (64 - p) >> rank));
+    CHECK_WITH(estimate_of(&sketch) >= before, "p %u, rank %u", p, rank);
+    before = estimate_of(&sketch);
+  }
+  CHECK(before > 0 && before <= 18446744073709551616.0);
+  discard(&sketch);
+}
+
+static void extremes(void)
+{
+  for
+    EACH_PRECISION(p)
+    {
+      struct specimen sketch;
+      make_dense(&sketch, p);
+      CHECK(estimate_of(&sketch) == 0);
+      discard(&sketch);
+      check_monotone(p, 0);
+      check_monotone(p, 1);
+      check_monotone(p, 5);
+      check_monotone(p, 64 - p);
+    }
+  promise("estimates are finite, 0 for nothing, and rise with every register to the highest rank");
+}
+
+static void small_counts(void)
+{
+  size_t inexact = 0, far = 0;
+  for (uint64_t seed = 0; seed < 1000; seed++) {
+    struct specimen sketch, dense;
+    uint64_t state = seed << 32;
+    bool exact = true, near = true;
+    make_hll(&sketch, 14);
+    make_dense(&dense, 14);
+    for (uint64_t n = 0; n <= 1000; n++) {
+      double low, high;
+      exact = exact && (n > 100 || sketch_in(&sketch)->kind->count(sketch_in(&sketch)) == n);
+      near = near && (n > 100 || fabs(estimate_of(&dense) - (double)n) <= 2);
+      ps_hyperloglog_bounds(hll_in(&sketch), 3, &low, &high);
+      CHECK(low <= (double)n && high >= estimate_of(&sketch) && high <= (double)n + 2);
+      uint64_t hash = test_random(&state);
+      add(&sketch, hash);
+      add(&dense, hash);
+    }
+    CHECK_WITH(fabs(estimate_of(&sketch) / 1001 - 1) <= 0.005, "seed %ju", (uintmax_t)seed);
+    inexact += !exact;
+    far += !near;
+    discard(&sketch);
+    discard(&dense);
+  }
+  CHECK_WITH(inexact <= 1 && far <= 10, "%zu and %zu of 1000 seeds", inexact, far);
+  promise("up to 100 keys are counted exactly, by dense sketches within 2");
+}
+
+struct statistics {
+  double squares, sum, sizes; /* of relative errors */
+  double held;                /* bounds for z = 2 */
+};
+
+/* What `seeds` streams say at `levels` numbers of keys. */
+static void measure(unsigned p, unsigned seeds, size_t levels, const uint64_t *keys,
+                    struct statistics *at)
+{
+  memset(at, 0, levels * sizeof *at);
+  for (uint64_t seed = 1; seed <= seeds; seed++) {
+    struct specimen sketch;
+    uint64_t state = seed << 40 ^ p, n = 0;
+    make_hll(&sketch, p);
+    for (size_t i = 0; i < levels; i++) {
+      for (; n < keys[i]; n++) {
+        add(&sketch, test_random(&state));
+      }
+      double low, high, error = estimate_of(&sketch) / (double)n - 1;
+      ps_hyperloglog_bounds(hll_in(&sketch), 2, &low, &high);
+      at[i].squares += error * error / seeds;
+      at[i].sum += error / seeds;
+      at[i].sizes += fabs(error) / seeds;
+      at[i].held += (low <= (double)n && (double)n <= high) / (double)seeds;
+    }
+    discard(&sketch);
+  }
+}
+
+static double theory(unsigned p)
+{
+  return 1.04 / sqrt((double)(1 << p));
+}
+
+static void accuracy(void)
+{
+  const uint64_t keys[] = {2304, 2400, 10000, 100000};
+  struct statistics at[4];
+  measure(14, 1000, 4, keys, at);
+  CHECK_WITH(fabs(at[1].sum - at[0].sum) < 0.1 * theory(14), "a step of %g", at[1].sum - at[0].sum);
+  CHECK_WITH(sqrt(at[2].squares) <= 0.0086, "%g at 10^4", sqrt(at[2].squares));
+  CHECK_WITH(sqrt(at[3].squares) <= 0.0086, "%g at 10^5", sqrt(at[3].squares));
+  promise("precision 14 errs by %.2f %% at 10^4 and %.2f %% at 10^5 keys (RMS of 1000 seeds)",
+          100 * sqrt(at[2].squares), 100 * sqrt(at[3].squares));
+}
+
+static void precisions(void)
+{
+  double worst = 0, least = 1;
+  for (unsigned p = 4; p <= 11; p++) {
+    uint64_t keys[16];
+    struct statistics at[16];
+    for (size_t i = 0; i < 16; i++) {
+      keys[i] = i < 8 ? i + 1 : (UINT64_C(1) << p) * (i - 7) * (i - 7) / 2;
+    }
+    measure(p, 1000, 16, keys, at);
+    for (size_t i = 0; i < 16; i++) {
+      double ratio = sqrt(at[i].squares) / theory(p);
+      CHECK_WITH(ratio < (p < 6 ? 1.25 : 1.1), "p %u, %ju: %g", p, (uintmax_t)keys[i], ratio);
+      CHECK_WITH(fabs(at[i].sum) < 0.15 * theory(p), "p %u, %ju", p, (uintmax_t)keys[i]);
+      CHECK_WITH(at[i].held >= 0.93, "p %u, %ju: %g", p, (uintmax_t)keys[i], at[i].held);
+      worst = ratio > worst ? ratio : worst;
+      least = at[i].held < least ? at[i].held : least;
+    }
+  }
+  promise("no precision errs by more than %.2f of theory, and bounds(2) hold %.1f %% at least",
+          worst, 100 * least);
+}
+
+static void no_bump(void)
+{
+  for (unsigned p = 8; p <= 16; p += 2) {
+    uint64_t keys[58];
+    struct statistics at[58];
+    for (size_t i = 0; i < 58; i++) {
+      keys[i] = (UINT64_C(1) << p) * (i + 3) / 10;
+    }
+    measure(p, 50, 58, keys, at);
+    for (size_t i = 0; i < 58; i++) {
+      CHECK_WITH(at[i].sizes <= 1.1 * theory(p), "p %u, %ju", p, (uintmax_t)keys[i]);
+      CHECK_WITH(i == 0 || fabs(at[i].sum - at[i - 1].sum) <= 0.5 * theory(p), "p %u, %ju", p,
+                 (uintmax_t)keys[i]);
+    }
+  }
+  promise("between 0.3 m and 6 m the error has no bump");
+}
+
+static void thousand_million(void)
+{
+  const uint64_t keys[] = {1000000000};
+  struct statistics at[1];
+  measure(14, 1, 1, keys, at);
+  CHECK(fabs(at[0].sum) <= 3 * theory(14));
+  promise("10^9 keys are counted within 3 standard errors (%+.2f %%)", 100 * at[0].sum);
+}
+
+int main(int argc, char **argv)
+{
+  planning();
+  extremes();
+  small_counts();
+  accuracy();
+  precisions();
+  no_bump();
+  if (argc > 1 && strcmp(argv[1], "long") == 0) {
+    thousand_million();
+  } else {
+    test_skip("10^9 keys are counted within 3 standard errors", "long");
+  }
+  CHECK(test_memory.live == 0);
+  promise("nothing is left behind");
+  return test_end();
+}

@@ -1,0 +1,431 @@
+/* Sketches of every kind for tests. Whatever memory a sketch is given has exactly the size it asked
+ * for, so that a sanitizer sees the first access outside. */
+#ifndef SPEC_SKETCHES_H
+#define SPEC_SKETCHES_H
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/sketch.h"
+#include "kinds.h"
+#include "test.h"
+
+__attribute__((noreturn)) static inline void bail_out(const char *reason)
+{
+  printf("Bail out! %s\n", reason);
+  exit(EXIT_FAILURE);
+}
+
+/* ---- memory for kinds that own theirs: counted, and failing on demand ---- */
+
+#define TEST_BLOCKS 256
+
+static struct {
+  struct {
+    void *at;
+    size_t size;
+  } blocks[TEST_BLOCKS];
+  size_t live, peak;     /* bytes */
+  unsigned long calls;   /* for memory, not those that give it back */
+  unsigned long fail_at; /* the call that gets none; 0: each gets what it asks for */
+  bool keep_failing;     /* neither do those after it */
+  size_t given;          /* bytes of the payloads that were given to sketches since this was 0 */
+} test_memory;
+
+/* A block of no address stands for a free entry. */
+static inline size_t test_block(const void *at)
+{
+  for (size_t i = 0; i < TEST_BLOCKS; i++) {
+    if (test_memory.blocks[i].at == at) {
+      return i;
+    }
+  }
+  bail_out("a block that was never handed out, or too many of them");
+}
+
+/* Does the next call fail? Counts it. */
+static inline bool test_fails(void)
+{
+  unsigned long call = ++test_memory.calls, at = test_memory.fail_at;
+  return call == at || (test_memory.keep_failing && at > 0 && call > at);
+}
+
+/* Always moves a block, so that a pointer kept to where it was is seen by a sanitizer. */
+static inline void *test_resize(void *context, void *block, size_t old_size, size_t new_size)
+{
+  (void)context;
+  size_t i = test_block(block);
+  if (old_size != (block == NULL ? 0 : test_memory.blocks[i].size)) {
+    bail_out("a block was given back with another size than it was asked for with");
+  }
+  if (new_size > 0 && test_fails()) {
+    return NULL;
+  }
+  void *moved = new_size > 0 ? test_allocate(new_size) : NULL;
+  if (moved != NULL && block != NULL) {
+    memcpy(moved, block, old_size < new_size ? old_size : new_size);
+  }
+  free(block);
+  test_memory.blocks[i].at = moved;
+  test_memory.blocks[i].size = new_size;
+  test_memory.live += new_size - old_size;
+  if (test_memory.live > test_memory.peak) {
+    test_memory.peak = test_memory.live;
+  }
+  return moved;
+}
+
+static const struct ps_memory test_source = {test_resize, NULL};
+
+/* ---- what is built ---- */
+
+#define VARIANT_OPTIONS 4
+
+struct variant {
+  const char *kind;
+  struct {
+    const char *name;
+    double value;
+  } options[VARIANT_OPTIONS];
+};
+
+/* Every kind, its least and its unusual shapes included; the last of each kind is large enough for
+ * batches to prefetch. */
+static const struct variant variants[] = {
+    {"bloom", {{"capacity", 1000}}},
+    {"bloom", {{"capacity", 1}, {"fp_rate", 0.999}}},
+    {"bloom", {{"bits", 1}, {"hashes", 1}}},
+    {"bloom", {{"bits", 64}, {"hashes", 3}}},
+    {"bloom", {{"bits", 65}, {"hashes", 64}}},
+    {"bloom", {{"bits", 10007}, {"hashes", 5}}},
+    {"bloom", {{"capacity", 1e6}, {"fp_rate", 0.001}}},
+    {"count_min", {{"epsilon", 0.02}}},
+    {"count_min", {{"width", 1}, {"depth", 1}, {"counter_bits", 8}}},
+    {"count_min", {{"width", 3}, {"depth", 64}, {"counter_bits", 16}}},
+    {"count_min", {{"width", 50}, {"depth", 4}, {"counter_bits", 64}}},
+    {"count_min", {{"width", 50}, {"depth", 4}, {"counter_bits", 8}, {"conservative", 1}}},
+    {"count_min", {{"width", 60}, {"depth", 2}, {"counter_bits", 64}, {"conservative", 1}}},
+    {"count_min", {{"width", 100003}, {"depth", 3}}},
+    {"hyperloglog", {{"precision", 4}}},
+    {"hyperloglog", {{"precision", 9}}},
+    {"hyperloglog", {{"error_rate", 0.02}}},
+    {"hyperloglog", {{NULL, 0}}},
+    {"hyperloglog", {{"precision", 18}}},
+    {NULL, {{NULL, 0}}},
+};
+
+static inline void set_option(struct ps_options *options, const struct ps_kind *kind,
+                              const char *name, double value)
+{
+  for (size_t i = 0; kind->options[i].name != NULL; i++) {
+    if (strcmp(kind->options[i].name, name) == 0) {
+      options->value[i] = value;
+      options->given[i] = true;
+      return;
+    }
+  }
+  bail_out(name);
+}
+
+static inline struct ps_options options_of(const struct variant *variant)
+{
+  struct ps_options options = {{0}, {false}};
+  const struct ps_kind *kind = ps_kind_by_name(variant->kind);
+  for (size_t i = 0; i < VARIANT_OPTIONS && variant->options[i].name != NULL; i++) {
+    set_option(&options, kind, variant->options[i].name, variant->options[i].value);
+  }
+  return options;
+}
+
+/* Says what the next checks are about: "bloom bits=64 hashes=3, 700 keys". */
+static inline void about_variant(const struct variant *variant, size_t keys)
+{
+  char text[128];
+  int at = snprintf(text, sizeof text, "%s", variant->kind);
+  for (size_t i = 0; i < VARIANT_OPTIONS && variant->options[i].name != NULL; i++) {
+    at += snprintf(text + at, sizeof text - (size_t)at, " %s=%g", variant->options[i].name,
+                   variant->options[i].value);
+  }
+  test_about("%s, %zu keys", text, keys);
+}
+
+/* Bytes of the variant at its largest. */
+static inline uint64_t size_of(const struct variant *variant)
+{
+  struct ps_error error;
+  union ps_any_sketch planned;
+  struct ps_options options = options_of(variant);
+  if (ps_plan(&planned.sketch, ps_kind_by_name(variant->kind), &options, &error) != PS_OK) {
+    bail_out(error.message);
+  }
+  return planned.sketch.kind->size(&planned.sketch);
+}
+
+/* Megabytes take their time to be encoded and hashed. */
+static inline bool is_large(const struct variant *variant)
+{
+  return size_of(variant) > 1 << 20;
+}
+
+typedef void variant_check(const struct variant *variant, size_t keys);
+
+/* Keys that a sketch is looked at with: none, a few, more than its least form takes, many. */
+static const size_t test_levels[] = {0, 1, 13, 700, 5000};
+
+/* Calls `check` for every variant with every number of keys; large ones with many keys only. */
+static inline void each_level(variant_check *check)
+{
+  const size_t levels = sizeof test_levels / sizeof *test_levels;
+  for (const struct variant *variant = variants; variant->kind != NULL; variant++) {
+    for (size_t i = is_large(variant) ? levels - 1 : 0; i < levels; i++) {
+      about_variant(variant, test_levels[i]);
+      check(variant, test_levels[i]);
+    }
+  }
+}
+
+/* Calls `check` for every variant with this many keys. */
+static inline void each_variant(variant_check *check, size_t keys)
+{
+  for (const struct variant *variant = variants; variant->kind != NULL; variant++) {
+    about_variant(variant, keys);
+    check(variant, keys);
+  }
+}
+
+/* For every variant that is not large. */
+static inline void each_small(variant_check *check, size_t keys)
+{
+  for (const struct variant *variant = variants; variant->kind != NULL; variant++) {
+    if (!is_large(variant)) {
+      about_variant(variant, keys);
+      check(variant, keys);
+    }
+  }
+}
+
+/* ---- sketches ---- */
+
+/* A sketch with the memory that its caller owes it. It may not be moved. */
+struct specimen {
+  union ps_any_sketch any;
+  unsigned char *block;
+};
+
+static inline struct ps_sketch *sketch_in(struct specimen *specimen)
+{
+  return &specimen->any.sketch;
+}
+
+/* The payload of a planned sketch, `skew` bytes behind an aligned address, ending where its block
+ * ends. */
+static inline unsigned char *give_payload(struct specimen *specimen, size_t skew)
+{
+  size_t size = (size_t)ps_payload_size(sketch_in(specimen));
+  test_memory.given += size;
+  specimen->block = test_allocate(size + skew);
+  memset(specimen->block, 0, size + skew);
+  return specimen->block + skew;
+}
+
+static inline void discard(struct specimen *specimen)
+{
+  ps_release(sketch_in(specimen));
+  free(specimen->block);
+  specimen->block = NULL;
+}
+
+static inline void make(struct specimen *specimen, const struct variant *variant, uint64_t seed)
+{
+  struct ps_error error;
+  struct ps_options options = options_of(variant);
+  struct ps_sketch *sketch = sketch_in(specimen);
+  if (ps_plan(sketch, ps_kind_by_name(variant->kind), &options, &error) != PS_OK) {
+    bail_out(error.message);
+  }
+  sketch->seed = seed;
+  if (ps_init(sketch, give_payload(specimen, 0), &test_source, &error) != PS_OK) {
+    bail_out(error.message);
+  }
+}
+
+/* Key number i, as its hash. */
+static inline uint64_t hash_of(uint64_t i)
+{
+  return ps_hash(&(unsigned char[8]){(unsigned char)i, (unsigned char)(i >> 8),
+                                     (unsigned char)(i >> 16), (unsigned char)(i >> 24)},
+                 8, 0);
+}
+
+/* Adds the keys from .. from + n - 1 in one batch; returns how many changed the sketch. */
+static inline size_t add_keys(struct ps_sketch *sketch, uint64_t from, size_t n)
+{
+  struct ps_error error;
+  size_t changed = 0;
+  uint64_t *hashes = test_allocate(n * sizeof *hashes);
+  for (size_t i = 0; i < n; i++) {
+    hashes[i] = hash_of(from + i);
+  }
+  if (sketch->kind->add_hashes(sketch, hashes, n, &changed, &error) != PS_OK) {
+    bail_out(error.message);
+  }
+  free(hashes);
+  return changed;
+}
+
+/* With the keys from 0 on. */
+static inline void make_with(struct specimen *specimen, const struct variant *variant, size_t keys)
+{
+  make(specimen, variant, 0);
+  add_keys(sketch_in(specimen), 0, keys);
+}
+
+static inline void copy_into(struct specimen *copy, const struct ps_sketch *source)
+{
+  struct ps_error error;
+  memcpy(copy->any.bytes, source, source->kind->struct_size);
+  if (ps_copy(sketch_in(copy), source, give_payload(copy, 0), &error) != PS_OK) {
+    bail_out(error.message);
+  }
+}
+
+/* ---- bytes ---- */
+
+struct bytes {
+  unsigned char *at;
+  size_t size;
+};
+
+/* The encoded sketch, asked for in pieces of at most `piece` bytes; to be freed. */
+static inline struct bytes encode_in_pieces(const struct ps_sketch *sketch,
+                                            enum ps_placement placement, size_t piece)
+{
+  alignas(64) struct ps_encoder encoder;
+  void *scratch = test_allocate((size_t)ps_encoder_scratch(sketch));
+  ps_encoder_start(&encoder, sketch, placement, scratch);
+  struct bytes bytes = {test_allocate((size_t)encoder.total), (size_t)encoder.total};
+  size_t at = 0, n;
+  do {
+    n = ps_encoder_read(&encoder, bytes.at + at, piece < bytes.size - at ? piece : bytes.size - at);
+    at += n;
+  } while (n > 0);
+  if (at != bytes.size) {
+    bail_out("an encoder gave fewer bytes than it said");
+  }
+  free(scratch);
+  return bytes;
+}
+
+static inline struct bytes encode(const struct ps_sketch *sketch)
+{
+  return encode_in_pieces(sketch, PS_TIGHT, SIZE_MAX);
+}
+
+static inline bool same_bytes(struct bytes a, struct bytes b)
+{
+  return a.size == b.size && memcmp(a.at, b.at, a.size) == 0;
+}
+
+/* Has a sketch still the bytes it had? */
+static inline bool still(const struct ps_sketch *sketch, struct bytes before)
+{
+  struct bytes now = encode(sketch);
+  bool same = same_bytes(now, before);
+  free(now.at);
+  return same;
+}
+
+#define TEST_LIMIT (UINT64_C(64) << 20)
+
+/* From bytes to a sketch the way a caller has to go; discarded unless it returns PS_OK. The payload
+ * comes to lie `skew` bytes behind an aligned address. */
+static inline enum ps_status decode_skewed(struct specimen *specimen, const unsigned char *bytes,
+                                           size_t size, size_t skew, struct ps_error *error)
+{
+  struct ps_header header;
+  struct ps_sketch *sketch = sketch_in(specimen);
+  specimen->block = NULL;
+  enum ps_status status = ps_header_read(&header, bytes, size, size, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  const struct ps_kind *kind = ps_kind_by_id(header.kind_id);
+  if (kind == NULL) {
+    return ps_fail(error, PS_ERR_KIND, "unknown kind %u", header.kind_id);
+  }
+  status = ps_decode_plan(sketch, kind, &header, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  sketch->max_bytes = TEST_LIMIT;
+  status = ps_check_limit(sketch, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  const unsigned char *payload = bytes + header.payload_offset;
+  status = ps_decode(sketch, &header, payload, payload + header.payload_size,
+                     give_payload(specimen, skew), &test_source, error);
+  if (status != PS_OK) {
+    discard(specimen);
+  }
+  return status;
+}
+
+static inline enum ps_status decode(struct specimen *specimen, struct bytes bytes,
+                                    struct ps_error *error)
+{
+  return decode_skewed(specimen, bytes.at, bytes.size, 0, error);
+}
+
+/* One of the answers that bytes which are wrong may get. */
+static inline bool is_refusal(enum ps_status status)
+{
+  return (status >= PS_ERR_MAGIC && status <= PS_ERR_RANGE) || status == PS_ERR_LIMIT;
+}
+
+/* ---- the envelope from outside, by the table in docs/FORMAT.md ---- */
+
+#define AT_VERSION 4
+#define AT_KIND 5
+#define AT_HASH 6
+#define AT_FLAGS 7
+#define AT_OFFSET 8
+#define AT_FIELDS_SIZE 12
+#define AT_PAYLOAD_SIZE 16
+#define AT_SEED 24
+#define AT_FIELDS 32
+
+/* Corrects both checksums after an edit, as far as the edited sizes leave them a place. */
+static inline void reseal(struct bytes bytes)
+{
+  if (bytes.size < AT_FIELDS) {
+    return;
+  }
+  uint64_t start = ps_load32(bytes.at + AT_OFFSET);
+  if (start >= AT_FIELDS + 8 && start <= bytes.size) {
+    ps_store64(bytes.at + start - 8, ps_hash(bytes.at, (size_t)start - 8, 0));
+  }
+  if (start <= bytes.size - 8) {
+    size_t payload = bytes.size - 8 - (size_t)start;
+    ps_store64(bytes.at + bytes.size - 8, ps_hash(bytes.at + start, payload, 0));
+  }
+}
+
+/* Where a field lies in the bytes, and its width; 0 when the kind has no such field. */
+static inline size_t find_field(const struct ps_kind *kind, const char *name, unsigned *width)
+{
+  size_t at = AT_FIELDS;
+  for (const struct ps_field *field = kind->fields; field->name != NULL; field++, at += *width) {
+    *width = field->type == PS_FIELD_BOOLEAN || field->type == PS_FIELD_U8 ? 1
+             : field->type == PS_FIELD_U32                                 ? 4
+                                                                           : 8;
+    if (strcmp(field->name, name) == 0) {
+      return at;
+    }
+  }
+  return 0;
+}
+
+#endif

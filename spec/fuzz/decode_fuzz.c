@@ -1,0 +1,462 @@
+/* Feeds bytes to the decoder and, when it accepts them, asks the sketch everything there is to ask.
+ *
+ * With -DLIBFUZZER -fsanitize=fuzzer it is a target for libFuzzer. Else a program of its own,
+ * `decode_fuzz SECONDS [SEED]`, that damages valid bytes of every kind, half of the time with
+ * checksums put right again so that it reaches what lies behind them. What fails is printed as hex,
+ * and `decode_fuzz - < HEX` tries it again. */
+#include <math.h>
+#include <string.h>
+
+#include "../c/sketches.h"
+#include "cardinality/hyperloglog.h"
+#include "frequency/count_min.h"
+#include "membership/bloom.h"
+
+#define MUST(condition) ((condition) ? (void)0 : violated(#condition, __LINE__))
+
+__attribute__((noreturn)) static void violated(const char *condition, int line)
+{
+  fprintf(stderr, "decode_fuzz.c:%d: violated: %s\n", line, condition);
+  abort();
+}
+
+/* ---- what holds for whatever is accepted ---- */
+
+static void on_integer(struct ps_report *report, const char *name, uint64_t value)
+{
+  (void)report;
+  MUST(name != NULL && value <= UINT64_C(1) << 62);
+}
+
+static void on_number(struct ps_report *report, const char *name, double value)
+{
+  (void)report;
+  MUST(name != NULL && isfinite(value));
+}
+
+static void on_boolean(struct ps_report *report, const char *name, bool value)
+{
+  (void)report;
+  MUST(name != NULL && (value == true || value == false));
+}
+
+static void ask_bloom(const struct ps_bloom *bloom)
+{
+  double alike = ps_bloom_jaccard(bloom, bloom);
+  MUST(ps_bloom_estimate(bloom) >= 0);
+  MUST(ps_bloom_rate(bloom) >= 0 && ps_bloom_rate(bloom) <= 1);
+  MUST(alike > 0.999999 && alike <= 1);
+}
+
+static void ask_count_min(const struct ps_count_min *sketch)
+{
+  struct ps_error error;
+  double product = 0;
+  MUST(ps_count_min_total(sketch) <= PS_COUNT_MAX);
+  MUST(ps_count_min_frequency(sketch, hash_of(1)) <= PS_COUNT_MAX);
+  MUST(isfinite(ps_count_min_error_bound(sketch)));
+  enum ps_status status = ps_count_min_inner_product(sketch, sketch, &product, &error);
+  MUST(status == (sketch->conservative ? PS_ERR_ARGUMENT : PS_OK));
+  MUST(isfinite(product) && product >= 0);
+}
+
+static void ask_hyperloglog(const struct ps_hyperloglog *hll)
+{
+  double estimate = ps_hyperloglog_estimate(hll), low, high;
+  ps_hyperloglog_bounds(hll, 3, &low, &high);
+  MUST(estimate >= 0 && estimate <= 18446744073709551616.0);
+  MUST(low <= estimate && estimate <= high && low >= 0);
+  MUST(ps_hyperloglog_standard_error(hll) > 0);
+}
+
+/* Whatever can be asked without changing anything. */
+static void ask(const struct ps_sketch *sketch)
+{
+  struct ps_report report = {on_integer, on_number, on_boolean};
+  MUST(sketch->kind->count(sketch) <= PS_COUNT_MAX);
+  MUST(ps_equal(sketch, sketch));
+  ps_report_on(sketch, &report);
+  if (sketch->kind->has_hashes != NULL) {
+    uint64_t hashes[40];
+    bool found[40], alone;
+    for (uint64_t i = 0; i < 40; i++) {
+      hashes[i] = hash_of(i);
+    }
+    sketch->kind->has_hashes(sketch, hashes, 40, found);
+    sketch->kind->has_hashes(sketch, hashes + 39, 1, &alone);
+    MUST(alone == found[39]);
+  }
+  if (sketch->kind == &ps_bloom) {
+    ask_bloom((const struct ps_bloom *)sketch);
+  } else if (sketch->kind == &ps_count_min) {
+    ask_count_min((const struct ps_count_min *)sketch);
+  } else if (sketch->kind == &ps_hyperloglog) {
+    ask_hyperloglog((const struct ps_hyperloglog *)sketch);
+  }
+}
+
+/* Changes a sketch in every way that all kinds have. */
+static void use(struct ps_sketch *sketch, const struct ps_sketch *twin)
+{
+  struct ps_error error;
+  MUST(ps_merge(sketch, sketch, &error) == PS_OK);
+  MUST(ps_merge(sketch, twin, &error) == PS_OK);
+  add_keys(sketch, 0, 50);
+  ask(sketch);
+  if (sketch->kind == &ps_count_min) {
+    ps_count_min_add((struct ps_count_min *)sketch, hash_of(1), PS_COUNT_MAX);
+    ps_count_min_halve((struct ps_count_min *)sketch);
+    ask(sketch);
+  }
+  add_keys(sketch, 50, 600);
+  ask(sketch);
+  /* What calls lead to is accepted. */
+  struct specimen decoded;
+  struct bytes bytes = encode(sketch);
+  MUST(decode(&decoded, bytes, &error) == PS_OK);
+  MUST(ps_equal(sketch, sketch_in(&decoded)));
+  discard(&decoded);
+  free(bytes.at);
+  sketch->kind->clear(sketch);
+  MUST(sketch->kind->count(sketch) == 0);
+  ask(sketch);
+}
+
+static void exercise(struct ps_sketch *sketch, struct bytes input)
+{
+  struct specimen again, copy;
+  struct ps_error error;
+  ask(sketch);
+  struct bytes bytes = encode(sketch);
+  MUST(ps_load32(input.at + AT_OFFSET) == PS_PAGE_SIZE || same_bytes(bytes, input));
+  MUST(decode(&again, bytes, &error) == PS_OK);
+  MUST(ps_equal(sketch, sketch_in(&again)) && still(sketch_in(&again), bytes));
+  copy_into(&copy, sketch);
+  use(sketch_in(&copy), sketch_in(&again));
+  MUST(still(sketch, bytes));
+  discard(&copy);
+  discard(&again);
+  free(bytes.at);
+}
+
+static enum ps_status try_bytes(struct bytes input)
+{
+  struct specimen specimen;
+  struct ps_error error = {PS_OK, ""};
+  size_t live = test_memory.live;
+  test_memory.peak = live;
+  test_memory.given = 0;
+  enum ps_status status = decode(&specimen, input, &error);
+  MUST(test_memory.peak - live + test_memory.given <= 4 * input.size);
+  if (status == PS_OK) {
+    exercise(sketch_in(&specimen), input);
+    discard(&specimen);
+  } else {
+    MUST(is_refusal(status) && error.status == status && error.message[0] != '\0');
+  }
+  MUST(test_memory.live == live);
+  return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  struct bytes input = {test_allocate(size), size};
+  memcpy(input.at, data, size);
+  try_bytes(input);
+  free(input.at);
+  return 0;
+}
+
+#ifndef LIBFUZZER
+
+#include <signal.h>
+#include <time.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+/* ---- chance ---- */
+
+static uint64_t chance;
+
+static uint64_t any(uint64_t below)
+{
+  return test_random(&chance) % below;
+}
+
+static uint64_t interesting(void)
+{
+  uint64_t power = UINT64_C(1) << any(64);
+  switch (any(8)) {
+  case 0:
+    return power - 1;
+  case 1:
+    return power + 1;
+  case 2:
+    return UINT64_MAX - power;
+  case 3:
+    return any(70);
+  case 4:
+    return test_random(&chance);
+  case 5:
+    return UINT64_C(0x7ff0000000000000) + any(2) - any(2); /* infinity, NaN, the largest double */
+  default:
+    return power;
+  }
+}
+
+/* ---- valid bytes ---- */
+
+#define SEEDS_MAX 512
+#define SEED_SIZE_MAX 16384
+
+static struct bytes seeds[SEEDS_MAX];
+static size_t seeds_used;
+
+static void keep_seed(const struct variant *variant, size_t keys)
+{
+  struct specimen specimen;
+  make_with(&specimen, variant, keys);
+  for (int i = 0; i < 2; i++) {
+    struct bytes bytes =
+        encode_in_pieces(sketch_in(&specimen), i == 0 ? PS_TIGHT : PS_PAGED, SIZE_MAX);
+    if (bytes.size <= SEED_SIZE_MAX && seeds_used < SEEDS_MAX) {
+      seeds[seeds_used++] = bytes;
+    } else {
+      free(bytes.at);
+    }
+  }
+  discard(&specimen);
+}
+
+static void make_seeds(void)
+{
+  static const size_t keys[] = {0, 1, 3, 13, 60, 900};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    each_small(keep_seed, keys[i]);
+  }
+}
+
+/* ---- damage ---- */
+
+/* Bytes that change size within their block. */
+struct draft {
+  size_t size;
+  unsigned char at[SEED_SIZE_MAX + 64];
+};
+
+static void put(struct draft *draft, size_t at, unsigned width, uint64_t x)
+{
+  if (at + width <= draft->size) {
+    struct ps_writer writer = ps_writer_over(draft->at + at, width);
+    ps_write(&writer, x, width);
+  }
+}
+
+static size_t any_place(const struct draft *draft)
+{
+  return draft->size == 0 ? 0 : (size_t)any(draft->size);
+}
+
+static void damage_field(struct draft *draft)
+{
+  const struct ps_kind *kind = ps_kind_by_id(draft->size > AT_KIND ? draft->at[AT_KIND] : 0);
+  size_t n = 0;
+  for (; kind != NULL && kind->fields[n].name != NULL; n++) {
+  }
+  if (n > 0) {
+    unsigned width;
+    size_t at = find_field(kind, kind->fields[any(n)].name, &width);
+    uint64_t old = at + 8 <= draft->size ? ps_load64(draft->at + at) : 0;
+    put(draft, at, width, any(3) == 0 ? old + any(9) - 4 : interesting());
+  }
+}
+
+static void damage_head(struct draft *draft)
+{
+  static const struct {
+    size_t at;
+    unsigned width;
+  } parts[] = {{AT_VERSION, 1}, {AT_KIND, 1},        {AT_HASH, 1},         {AT_FLAGS, 1},
+               {AT_OFFSET, 4},  {AT_FIELDS_SIZE, 4}, {AT_PAYLOAD_SIZE, 8}, {AT_SEED, 8}};
+  size_t i = (size_t)any(sizeof parts / sizeof *parts);
+  put(draft, parts[i].at, parts[i].width, any(2) ? any(4) : interesting());
+}
+
+/* A piece of another sketch, or of this one, to another place. */
+static void splice(struct draft *draft)
+{
+  const struct bytes *other = &seeds[any(seeds_used)];
+  size_t at = any_place(draft), from = (size_t)any(other->size);
+  size_t most = other->size - from, room = draft->size - at;
+  size_t n = 1 + (size_t)any(any(2) ? 16 : most);
+  n = n > most ? most : n;
+  n = n > room ? room : n;
+  memcpy(draft->at + at, other->at + from, n);
+}
+
+static void change_size(struct draft *draft)
+{
+  size_t step = (size_t)any(any(2) ? 9 : 65);
+  switch (any(3)) {
+  case 0:
+    draft->size = any_place(draft);
+    break;
+  case 1:
+    draft->size -= step < draft->size ? step : draft->size;
+    break;
+  default:
+    step = step < sizeof draft->at - draft->size ? step : sizeof draft->at - draft->size;
+    for (; step > 0; step--) {
+      draft->at[draft->size++] = (unsigned char)any(any(2) ? 256 : 1);
+    }
+  }
+}
+
+static void damage(struct draft *draft)
+{
+  size_t at = any_place(draft);
+  switch (any(8)) {
+  case 0:
+    put(draft, at, 1, draft->at[at] ^ UINT64_C(1) << any(8));
+    break;
+  case 1:
+    put(draft, at, 1, any(256));
+    break;
+  case 2:
+    put(draft, at & ~(size_t)3, any(2) ? 4 : 8, interesting());
+    break;
+  case 3:
+    splice(draft);
+    break;
+  case 4:
+    change_size(draft);
+    break;
+  case 5:
+    damage_head(draft);
+    break;
+  default:
+    damage_field(draft);
+  }
+}
+
+/* Lets the sizes in the header agree with what is there, most of the time. */
+static void mend_sizes(struct draft *draft)
+{
+  if (draft->size < AT_FIELDS + 16 || any(8) == 0) {
+    return;
+  }
+  uint64_t tight = AT_FIELDS + 8 + (uint64_t)ps_load32(draft->at + AT_FIELDS_SIZE);
+  uint64_t start = ps_load32(draft->at + AT_OFFSET);
+  if (start != PS_PAGE_SIZE && tight + 8 <= draft->size) {
+    start = tight;
+    ps_store32(draft->at + AT_OFFSET, (uint32_t)start);
+  }
+  if (start + 8 <= draft->size) {
+    ps_store64(draft->at + AT_PAYLOAD_SIZE, draft->size - start - 8);
+  }
+}
+
+/* ---- the run ---- */
+
+static struct bytes input; /* what is tried at the moment */
+
+static void print_input(void)
+{
+  for (size_t i = 0; i < input.size; i++) {
+    fprintf(stderr, "%02x", input.at[i]);
+  }
+  fprintf(stderr, "\n");
+}
+
+static void on_abort(int signal_number)
+{
+  (void)signal_number;
+  print_input();
+}
+
+static struct {
+  uint64_t rounds, sealed, sealed_past, accepted;
+} counts;
+
+static void play_round(void)
+{
+  static struct draft draft;
+  const struct bytes *seed = &seeds[any(seeds_used)];
+  bool is_sealed = any(2) == 0;
+  struct ps_header header;
+  struct ps_error error;
+  draft.size = seed->size;
+  memcpy(draft.at, seed->at, seed->size);
+  for (uint64_t n = 1 + any(4); n > 0; n--) {
+    damage(&draft);
+  }
+  if (is_sealed) {
+    mend_sizes(&draft);
+    reseal((struct bytes){draft.at, draft.size});
+  }
+  input = (struct bytes){test_allocate(draft.size), draft.size};
+  memcpy(input.at, draft.at, draft.size);
+  counts.rounds++;
+  counts.sealed += is_sealed;
+  counts.sealed_past +=
+      is_sealed && ps_header_read(&header, input.at, input.size, input.size, &error) == PS_OK;
+  counts.accepted += try_bytes(input) == PS_OK;
+  free(input.at);
+  input = (struct bytes){NULL, 0};
+}
+
+static int try_hex(void)
+{
+  static unsigned char bytes[1 << 20];
+  unsigned byte;
+  size_t n = 0;
+  while (n < sizeof bytes && scanf("%2x", &byte) == 1) {
+    bytes[n++] = (unsigned char)byte;
+  }
+  printf("%zu bytes: ", n);
+  input = (struct bytes){test_allocate(n), n};
+  memcpy(input.at, bytes, n);
+  printf("%s\n", ps_status_code(try_bytes(input)));
+  free(input.at);
+  return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+  if (argc < 2) {
+    fprintf(stderr, "usage: decode_fuzz SECONDS [SEED], or decode_fuzz - < HEX\n");
+    return EXIT_FAILURE;
+  }
+  if (strcmp(argv[1], "-") == 0) {
+    return try_hex();
+  }
+  time_t end = time(NULL) + atol(argv[1]);
+  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
+  printf("seed %ju\n", (uintmax_t)seed);
+  fflush(stdout);
+  chance = seed;
+  signal(SIGABRT, on_abort);
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_set_death_callback(print_input);
+#endif
+  make_seeds();
+  do {
+    for (int i = 0; i < 200; i++) {
+      play_round();
+    }
+  } while (time(NULL) < end);
+  printf("%ju rounds, %ju resealed of which %ju got past the header, %ju accepted\n",
+         (uintmax_t)counts.rounds, (uintmax_t)counts.sealed, (uintmax_t)counts.sealed_past,
+         (uintmax_t)counts.accepted);
+  bool deep = counts.sealed_past * 2 >= counts.sealed && counts.accepted > 0;
+  for (size_t i = 0; i < seeds_used; i++) {
+    free(seeds[i].at);
+  }
+  return deep ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#endif
