@@ -1,0 +1,164 @@
+-- What a call from Lua costs. bench/README.md says how to read it.
+
+local ps = require "probsketch"
+
+local KEYS = 1000000
+local FILTER = 100000 -- keys that the filter is made for: 120 kB, in cache
+local CHUNK = 1000    -- keys in one call of add_many and has_many
+local REPEATS = 6
+local WINDOW = 50000  -- keys; the figure is that of the fastest window of all repeats
+
+local strings, integers = {}, {}
+for i = 1, KEYS do
+  local x = i * 2654435761 % 4294967296
+  integers[i] = x
+  strings[i] = ("%08x%08x"):format(x, i)
+end
+
+local function chunks_of(keys)
+  local chunks = {}
+  for i = 1, KEYS / CHUNK do
+    local chunk = {}
+    for j = 1, CHUNK do
+      chunk[j] = keys[(i - 1) * CHUNK + j]
+    end
+    chunks[i] = chunk
+  end
+  return chunks
+end
+
+-- Nanoseconds a key of run(from, to), over keys 1 to KEYS in windows.
+local function least(run, window)
+  window = window or WINDOW
+  local best = math.huge
+  for _ = 1, REPEATS do
+    collectgarbage()
+    for from = 1, KEYS, window do
+      local start = os.clock()
+      run(from, from + window - 1)
+      best = math.min(best, (os.clock() - start) / window)
+    end
+  end
+  return best * 1e9
+end
+
+local trivial_ns
+
+local function row(name, ns)
+  local over = trivial_ns and ("%+10.1f%10.2f"):format(ns - trivial_ns, ns / trivial_ns) or ""
+  print(("  %-36s%8.1f%s"):format(name, ns, over))
+  io.stdout:flush()
+end
+
+-- ---- baselines ----
+
+local sink
+
+local function loop(keys)
+  return function(from, to)
+    for i = from, to do sink = keys[i] end
+  end
+end
+
+local function table_set(keys)
+  return function(from, to)
+    local set = {}
+    for i = from, to do set[keys[i]] = true end
+  end
+end
+
+local function table_get(keys)
+  local set = {}
+  for i = 1, KEYS do set[keys[i]] = true end
+  return function(from, to)
+    for i = from, to do sink = set[keys[i]] end
+  end
+end
+
+local function kind(sketch)
+  return function(from, to)
+    for _ = from, to do sink = sketch:kind() end
+  end
+end
+
+local function touch(object, keys)
+  return function(from, to)
+    for i = from, to do sink = object:touch(keys[i]) end
+  end
+end
+
+-- ---- methods ----
+-- One function a method: each is compiled apart, with a loop of its own.
+
+local function add(sketch, keys)
+  return function(from, to)
+    for i = from, to do sketch:add(keys[i]) end
+  end
+end
+
+local function has(sketch, keys)
+  return function(from, to)
+    for i = from, to do sink = sketch:has(keys[i]) end
+  end
+end
+
+local function frequency(sketch, keys)
+  return function(from, to)
+    for i = from, to do sink = sketch:frequency(keys[i]) end
+  end
+end
+
+local function add_many(sketch, chunks)
+  return function(from, to)
+    for i = (from - 1) / CHUNK + 1, to / CHUNK do sketch:add_many(chunks[i]) end
+  end
+end
+
+local function has_many(sketch, chunks)
+  return function(from, to)
+    for i = (from - 1) / CHUNK + 1, to / CHUNK do sink = sketch:has_many(chunks[i]) end
+  end
+end
+
+local function filter_of(keys)
+  local filter = ps.bloom { capacity = FILTER, fp_rate = 0.01 }
+  for i = 1, FILTER do filter:add(keys[i]) end
+  return filter
+end
+
+local function filled(sketch, keys)
+  for i = 1, KEYS do sketch:add(keys[i]) end
+  return sketch
+end
+
+local function measure_methods(keys, what)
+  local chunks = chunks_of(keys)
+  local hll = filled(ps.hyperloglog { precision = 14 }, keys)
+  local counts = ps.count_min { epsilon = 0.001, delta = 0.01, conservative = true }
+  local plain = ps.count_min { epsilon = 0.001, delta = 0.01 }
+  row("bloom:add, " .. what, least(add(filter_of(keys), keys)))
+  row("bloom:has, " .. what, least(has(filter_of(keys), keys)))
+  row("bloom:add_many, " .. what, least(add_many(filter_of(keys), chunks)))
+  row("bloom:has_many, " .. what, least(has_many(filter_of(keys), chunks)))
+  row("hyperloglog:add, " .. what, least(add(hll, keys)))
+  row("hyperloglog:add_many, " .. what, least(add_many(hll, chunks)))
+  row("count_min:add, plain, " .. what, least(add(plain, keys)))
+  row("count_min:add, conservative, " .. what, least(add(counts, keys)))
+  row("count_min:add_many, " .. what, least(add_many(counts, chunks)))
+  row("count_min:frequency, " .. what, least(frequency(counts, keys)))
+end
+
+print(("\ncalls from %s: %d strings of 16 bytes, %d integers"):format(
+  rawget(_G, "jit") and rawget(_G, "jit").version or _VERSION, KEYS, KEYS))
+print(("  %-36s%8s%10s%10s"):format("", "ns a key", "- trivial", "times"))
+row("loop alone", least(loop(strings)))
+row("table set, strings, growing", least(table_set(strings), KEYS))
+row("table get, strings", least(table_get(strings)))
+row("sketch:kind()", least(kind(filter_of(strings))))
+local there, trivial = pcall(require, "trivial")
+if there then
+  trivial_ns = least(touch(trivial, strings))
+  row("trivial:touch(string)", trivial_ns)
+end
+measure_methods(strings, "strings")
+measure_methods(integers, "integers")
