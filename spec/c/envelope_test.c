@@ -188,7 +188,7 @@ static void hostile_sizes(enum ps_placement placement)
   struct bytes bytes = sealed(placement, 28);
   size_t start = bytes.size - PAYLOAD_SIZE - 8;
   struct ps_header header;
-  for (uint64_t x = 0; x < 64 * 4; x++) {
+  for (uint64_t x = 0; x < 256; x++) {
     uint64_t value = x % 4 == 0   ? UINT64_C(1) << x / 4
                      : x % 4 == 1 ? (UINT64_C(1) << x / 4) - 1
                      : x % 4 == 2 ? (UINT64_C(1) << x / 4) + 1

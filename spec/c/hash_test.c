@@ -153,17 +153,18 @@ static void places(void)
   static const uint64_t sizes[] = {
       1, 2, 3, 9586, UINT64_C(3) << 29, (UINT64_C(1) << 32) + 1, UINT64_C(1) << 53};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    uint64_t n = sizes[i], state = 5, halves = 0;
+    const uint64_t n = sizes[i], half = n / 2;
+    uint64_t state = 5, halves = 0;
     CHECK_WITH(ps_hash_place(0, n) == 0, "%ju", (uintmax_t)n);
     CHECK_WITH(ps_hash_place(UINT64_MAX, n) == n - 1, "%ju", (uintmax_t)n);
     for (int j = 0; j < 40000; j++) {
       uint64_t hash = test_random(&state), place = ps_hash_place(hash, n);
       CHECK_WITH(place == test_multiply_high(hash, n), "%ju", (uintmax_t)n);
       CHECK_WITH(place < n, "%ju", (uintmax_t)n);
-      halves += place < n / 2;
+      halves += place < half;
     }
     /* 40000 tosses of a coin that is fair but for the odd place: sigma is 100 at most. */
-    double expected = 40000 * ((double)(n / 2) / (double)n);
+    double expected = 40000 * ((double)half / (double)n);
     CHECK_WITH((double)halves > expected - 500 && (double)halves < expected + 500, "%ju",
                (uintmax_t)n);
   }

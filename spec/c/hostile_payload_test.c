@@ -77,7 +77,7 @@ static void bloom_tails(void)
 #define SATURATED 8
 #define CELLS 16
 
-static struct sealed counters(double bits, bool conservative, size_t keys)
+static struct sealed counters(unsigned bits, bool conservative, size_t keys)
 {
   return seal_of(
       (struct variant){
@@ -86,7 +86,7 @@ static struct sealed counters(double bits, bool conservative, size_t keys)
       keys);
 }
 
-static void check_total(double bits, bool conservative)
+static void check_total(unsigned bits, bool conservative)
 {
   struct sealed sealed = counters(bits, conservative, 200);
   uint64_t total = ps_load64(sealed.payload + TOTAL);
@@ -111,7 +111,7 @@ static void check_total(double bits, bool conservative)
 
 static void totals(void)
 {
-  for (double bits = 8; bits <= 64; bits *= 2) {
+  for (unsigned bits = 8; bits <= 64; bits *= 2) {
     check_total(bits, false);
     check_total(bits, true);
   }

@@ -178,7 +178,7 @@ static const struct {
     {"count_min", "delta", {NAN, -1, 0, 1e-300, 0.0066, 1.001, INFINITY, -INFINITY, 2}},
 };
 
-#define ROWS(table) (sizeof table / sizeof *table)
+#define ROWS(table) (sizeof(table) / sizeof *(table))
 
 static const struct variant *first_of(const char *kind)
 {

@@ -78,10 +78,11 @@ static size_t large_mappings(void)
 {
   const unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE);
   const unsigned long size = (LARGE_PAYLOAD + page - 1) / page * page;
-  unsigned long start, end;
+  char line[512], *dash;
   size_t n = 0;
   FILE *maps = fopen("/proc/self/maps", "r");
-  while (maps != NULL && fscanf(maps, "%lx-%lx%*[^\n]", &start, &end) == 2) {
+  while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+    unsigned long start = strtoul(line, &dash, 16), end = strtoul(dash + 1, NULL, 16);
     unsigned long times = (end - start) / size;
     n += times <= IN_A_ROW && end - start == times * size ? times : 0;
   }

@@ -347,6 +347,7 @@ static inline enum ps_status decode_skewed(struct specimen *specimen, const unsi
   struct ps_header header;
   struct ps_sketch *sketch = sketch_in(specimen);
   specimen->block = NULL;
+  *sketch = (struct ps_sketch){.payload = NULL};
   enum ps_status status = ps_header_read(&header, bytes, size, size, error);
   if (status != PS_OK) {
     return status;
@@ -417,6 +418,7 @@ static inline void reseal(struct bytes bytes)
 static inline size_t find_field(const struct ps_kind *kind, const char *name, unsigned *width)
 {
   size_t at = AT_FIELDS;
+  *width = 0;
   for (const struct ps_field *field = kind->fields; field->name != NULL; field++, at += *width) {
     *width = field->type == PS_FIELD_BOOLEAN || field->type == PS_FIELD_U8 ? 1
              : field->type == PS_FIELD_U32                                 ? 4

@@ -12,11 +12,21 @@
 #include "frequency/count_min.h"
 #include "membership/bloom.h"
 
+static struct bytes input; /* what is tried at the moment, for whoever has to say what failed */
+
+static void print_input(void)
+{
+  for (size_t i = 0; i < input.size; i++) {
+    fprintf(stderr, "%02x%s", input.at[i], i + 1 < input.size ? "" : "\n");
+  }
+}
+
 #define MUST(condition) ((condition) ? (void)0 : violated(#condition, __LINE__))
 
 __attribute__((noreturn)) static void violated(const char *condition, int line)
 {
   fprintf(stderr, "decode_fuzz.c:%d: violated: %s\n", line, condition);
+  print_input();
   abort();
 }
 
@@ -122,7 +132,7 @@ static void use(struct ps_sketch *sketch, const struct ps_sketch *twin)
   ask(sketch);
 }
 
-static void exercise(struct ps_sketch *sketch, struct bytes input)
+static void exercise(struct ps_sketch *sketch)
 {
   struct specimen again, copy;
   struct ps_error error;
@@ -139,7 +149,20 @@ static void exercise(struct ps_sketch *sketch, struct bytes input)
   free(bytes.at);
 }
 
-static enum ps_status try_bytes(struct bytes input)
+/* In memory of exactly its size. */
+static void take_input(const unsigned char *bytes, size_t size)
+{
+  input = (struct bytes){test_allocate(size), size};
+  memcpy(input.at, bytes, size);
+}
+
+static void drop_input(void)
+{
+  free(input.at);
+  input = (struct bytes){NULL, 0};
+}
+
+static enum ps_status try_input(void)
 {
   struct specimen specimen;
   struct ps_error error = {PS_OK, ""};
@@ -149,7 +172,7 @@ static enum ps_status try_bytes(struct bytes input)
   enum ps_status status = decode(&specimen, input, &error);
   MUST(test_memory.peak - live + test_memory.given <= 4 * input.size);
   if (status == PS_OK) {
-    exercise(sketch_in(&specimen), input);
+    exercise(sketch_in(&specimen));
     discard(&specimen);
   } else {
     MUST(is_refusal(status) && error.status == status && error.message[0] != '\0');
@@ -162,16 +185,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  struct bytes input = {test_allocate(size), size};
-  memcpy(input.at, data, size);
-  try_bytes(input);
-  free(input.at);
+  take_input(data, size);
+  try_input();
+  drop_input();
   return 0;
 }
 
 #ifndef LIBFUZZER
 
-#include <signal.h>
 #include <time.h>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -362,22 +383,6 @@ static void mend_sizes(struct draft *draft)
 
 /* ---- the run ---- */
 
-static struct bytes input; /* what is tried at the moment */
-
-static void print_input(void)
-{
-  for (size_t i = 0; i < input.size; i++) {
-    fprintf(stderr, "%02x", input.at[i]);
-  }
-  fprintf(stderr, "\n");
-}
-
-static void on_abort(int signal_number)
-{
-  (void)signal_number;
-  print_input();
-}
-
 static struct {
   uint64_t rounds, sealed, sealed_past, accepted;
 } counts;
@@ -398,30 +403,32 @@ static void play_round(void)
     mend_sizes(&draft);
     reseal((struct bytes){draft.at, draft.size});
   }
-  input = (struct bytes){test_allocate(draft.size), draft.size};
-  memcpy(input.at, draft.at, draft.size);
+  take_input(draft.at, draft.size);
   counts.rounds++;
   counts.sealed += is_sealed;
   counts.sealed_past +=
       is_sealed && ps_header_read(&header, input.at, input.size, input.size, &error) == PS_OK;
-  counts.accepted += try_bytes(input) == PS_OK;
-  free(input.at);
-  input = (struct bytes){NULL, 0};
+  counts.accepted += try_input() == PS_OK;
+  drop_input();
 }
 
+static unsigned digit(int c)
+{
+  const char *digits = "0123456789abcdef", *at = c != '\0' ? strchr(digits, c) : NULL;
+  return at != NULL ? (unsigned)(at - digits) : 16;
+}
+
+/* Tries what was printed. */
 static int try_hex(void)
 {
   static unsigned char bytes[1 << 20];
-  unsigned byte;
   size_t n = 0;
-  while (n < sizeof bytes && scanf("%2x", &byte) == 1) {
-    bytes[n++] = (unsigned char)byte;
+  for (unsigned high; n < sizeof bytes && (high = digit(getchar())) < 16; n++) {
+    bytes[n] = (unsigned char)(high << 4 | digit(getchar()));
   }
-  printf("%zu bytes: ", n);
-  input = (struct bytes){test_allocate(n), n};
-  memcpy(input.at, bytes, n);
-  printf("%s\n", ps_status_code(try_bytes(input)));
-  free(input.at);
+  take_input(bytes, n);
+  printf("%zu bytes: %s\n", n, ps_status_code(try_input()));
+  drop_input();
   return EXIT_SUCCESS;
 }
 
@@ -434,12 +441,12 @@ int main(int argc, char **argv)
   if (strcmp(argv[1], "-") == 0) {
     return try_hex();
   }
-  time_t end = time(NULL) + atol(argv[1]);
+  time_t end = time(NULL) + strtol(argv[1], NULL, 10);
   uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
   printf("seed %ju\n", (uintmax_t)seed);
   fflush(stdout);
   chance = seed;
-  signal(SIGABRT, on_abort);
+  atexit(print_input);
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_set_death_callback(print_input);
 #endif
