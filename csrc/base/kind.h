@@ -155,6 +155,9 @@ struct ps_kind {
    * allocates is bounded by the bytes or by size(). */
   bool (*flat)(const struct ps_sketch *sketch);
   uint64_t (*encoded_size)(const struct ps_sketch *sketch);
+  /* The most that encoded_size() can be for these parameters: larger claims are refused unread.
+   * NULL: only max_bytes bounds it. */
+  uint64_t (*encoded_max)(const struct ps_sketch *sketch);
   void (*encode)(const struct ps_sketch *sketch, unsigned char *bytes);
   enum ps_status (*decode)(struct ps_sketch *sketch, const unsigned char *bytes, uint64_t size,
                            bool flat, struct ps_error *error);

@@ -307,6 +307,30 @@ size_t ps_encoder_read(struct ps_encoder *encoder, void *bytes, size_t size)
 
 /* ---- from bytes ---- */
 
+/* What the header says of the payload must fit the parameters: before anything is allocated for it.
+ */
+static enum ps_status check_payload_size(const struct ps_sketch *sketch,
+                                         const struct ps_header *header, struct ps_error *error)
+{
+  const struct ps_kind *kind = sketch->kind;
+  bool flat = (header->flags & PS_HEADER_FLAT) != 0;
+  if (kind->flat == NULL && !flat) {
+    return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a %s is always flat)", kind->name);
+  }
+  if (flat && header->payload_size != kind->size(sketch)) {
+    return ps_fail(error, PS_ERR_CORRUPT,
+                   "corrupt header (expected %" PRIu64 " bytes of payload, got %" PRIu64 ")",
+                   kind->size(sketch), header->payload_size);
+  }
+  if (!flat && kind->encoded_max != NULL && header->payload_size > kind->encoded_max(sketch)) {
+    return ps_fail(error, PS_ERR_CORRUPT,
+                   "corrupt header (expected at most %" PRIu64 " bytes of payload, got %" PRIu64
+                   ")",
+                   kind->encoded_max(sketch), header->payload_size);
+  }
+  return PS_OK;
+}
+
 enum ps_status ps_decode_plan(struct ps_sketch *sketch, const struct ps_kind *kind,
                               const struct ps_header *header, struct ps_error *error)
 {
@@ -338,16 +362,7 @@ enum ps_status ps_decode_plan(struct ps_sketch *sketch, const struct ps_kind *ki
   if (status != PS_OK) {
     return status;
   }
-  bool flat = (header->flags & PS_HEADER_FLAT) != 0;
-  if (kind->flat == NULL && !flat) {
-    return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a %s is always flat)", kind->name);
-  }
-  if (flat && header->payload_size != kind->size(sketch)) {
-    return ps_fail(error, PS_ERR_CORRUPT,
-                   "corrupt header (expected %" PRIu64 " bytes of payload, got %" PRIu64 ")",
-                   kind->size(sketch), header->payload_size);
-  }
-  return PS_OK;
+  return check_payload_size(sketch, header, error);
 }
 
 static enum ps_status decode_state(struct ps_sketch *sketch, const struct ps_header *header,

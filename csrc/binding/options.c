@@ -52,6 +52,7 @@ bool psl_seed(lua_State *L, int index, uint64_t *seed, uint32_t *flags)
     if (box == NULL || !box->sketch.kind->seeded) {
       return false;
     }
+    psl_check_open(L, &box->sketch);
     *seed = box->sketch.seed;
     *flags |= box->sketch.flags & PS_SEED_SECRET;
     return true;

@@ -4,6 +4,7 @@ Sketches to and from strings and files.
 */
 #include "binding/storage.h"
 
+#include <inttypes.h>
 #include <stdalign.h>
 #include <string.h>
 
@@ -160,6 +161,10 @@ static enum ps_status plan(lua_State *L, struct ps_sketch *planned, const struct
   }
   enum ps_status status = ps_decode_plan(planned, kind, header, error);
   planned->max_bytes = psl_state(L)->max_bytes;
+  if (status == PS_OK && header->payload_size > planned->max_bytes) {
+    return ps_fail(error, PS_ERR_LIMIT, "needs %" PRIu64 " bytes, limit %" PRIu64,
+                   header->payload_size, planned->max_bytes);
+  }
   return status != PS_OK ? status : ps_check_limit(planned, error);
 }
 

@@ -348,6 +348,12 @@ static uint64_t encoded_size(const struct ps_sketch *sketch)
   return hll->dense ? size(sketch) : ps_sparse_size(hll->entries);
 }
 
+static uint64_t encoded_max(const struct ps_sketch *sketch)
+{
+  const struct ps_hyperloglog *hll = (const struct ps_hyperloglog *)sketch;
+  return (uint64_t)ps_sparse_limit(hll->precision) * PS_SPARSE_ENTRY_SIZE;
+}
+
 static void encode(const struct ps_sketch *sketch, unsigned char *bytes)
 {
   ps_sparse_write(slots_of((const struct ps_hyperloglog *)sketch), bytes);
@@ -461,6 +467,7 @@ const struct ps_kind ps_hyperloglog = {
     .equal = equal,
     .flat = flat,
     .encoded_size = encoded_size,
+    .encoded_max = encoded_max,
     .encode = encode,
     .decode = decode,
     .describe = describe,

@@ -11,10 +11,19 @@
 #include "storage/random.h"
 
 #define PIECE_SIZE 65536
+#define PATH_SIZE 4096
+
+/* Of a long path only the beginning, so that the reason has room. */
+static enum ps_status refuse(const char *path, const char *reason, struct ps_error *error)
+{
+  const size_t shown = 150;
+  return ps_fail(error, PS_ERR_IO, "%.*s%s: %s", (int)shown, path,
+                 strlen(path) > shown ? "..." : "", reason);
+}
 
 static enum ps_status io_error(const char *path, int reason, struct ps_error *error)
 {
-  return ps_fail(error, PS_ERR_IO, "%s: %s", path, strerror(reason));
+  return refuse(path, strerror(reason), error);
 }
 
 /* ---- saving ---- */
@@ -46,15 +55,20 @@ static bool write_encoded(int file, struct ps_encoder *encoder)
   return fsync(file) == 0;
 }
 
-/* The rename itself must reach the disk too. Some file systems cannot sync a directory; the file is
- * in place all the same, so that is no failure. */
-static void sync_directory(const char *path, char *scratch)
+/* Bytes of the path up to and with its last slash: the directory, if it names one. */
+static int directory_length(const char *path)
 {
   const char *slash = strrchr(path, '/');
-  size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-  memcpy(scratch, path, length);
-  memcpy(scratch + length, ".", 2);
-  int directory = open(scratch, O_RDONLY | O_CLOEXEC);
+  return slash == NULL ? 0 : (int)(slash - path) + 1;
+}
+
+/* The rename itself must reach the disk too. Some file systems cannot sync a directory; the file is
+ * in place all the same, so that is no failure. */
+static void sync_directory(const char *path)
+{
+  char name[PATH_SIZE];
+  snprintf(name, sizeof name, "%.*s.", directory_length(path), path);
+  int directory = open(name, O_RDONLY | O_CLOEXEC);
   if (directory >= 0) {
     fsync(directory);
     close(directory);
@@ -87,20 +101,25 @@ static enum ps_status save_by_way_of(const char *temporary, const char *path,
 
 enum ps_status ps_file_save(const char *path, struct ps_encoder *encoder, struct ps_error *error)
 {
-  static const char pattern[] = "%s.%016" PRIx64 ".tmp";
-  char temporary[4096];
+  char temporary[PATH_SIZE];
+  struct stat state;
   uint64_t unique;
+  if (stat(path, &state) == 0 && !S_ISREG(state.st_mode)) {
+    return refuse(path, "not a regular file", error);
+  }
   enum ps_status status = ps_random(&unique, error);
   if (status != PS_OK) {
     return status;
   }
-  int length = snprintf(temporary, sizeof temporary, pattern, path, unique);
+  /* A name of its own, as one made from the path's could be longer than a name may be. */
+  int length = snprintf(temporary, sizeof temporary, "%.*s.probsketch-%016" PRIx64 ".tmp",
+                        directory_length(path), path, unique);
   if (length < 0 || (size_t)length >= sizeof temporary) {
     return io_error(path, ENAMETOOLONG, error);
   }
   status = save_by_way_of(temporary, path, encoder, error);
   if (status == PS_OK) {
-    sync_directory(path, temporary);
+    sync_directory(path);
   }
   return status;
 }
@@ -137,7 +156,7 @@ enum ps_status ps_file_open(struct ps_file *file, const char *path, struct ps_he
     return io_error(path, errno, error);
   }
   if (!S_ISREG(state.st_mode)) {
-    return ps_fail(error, PS_ERR_IO, "%s: not a regular file", path);
+    return refuse(path, "not a regular file", error);
   }
   ssize_t n = read_all(file->descriptor, page, sizeof page, 0);
   if (n < 0) {
