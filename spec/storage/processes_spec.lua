@@ -118,8 +118,10 @@ describe("two processes", function()
       local ps, path, mark, done = require "probsketch", ...
       local sketch = ps.bloom { capacity = 20000, seed = tonumber(mark) }
       for i = 1, 20000 do sketch:add(mark .. i) end
-      local deadline = os.time() + 3
-      repeat assert(sketch:save(path)) until os.time() >= deadline
+      assert(sketch:save(path))
+      io.open(path .. ".saved" .. mark, "w"):close()
+      local deadline = os.time() + 2
+      repeat assert(sketch:save(path)) until os.time() >= deadline and io.open(path .. ".saved2")
       if done then io.open(done, "w"):close() end
     ]])
     local reader = script("reader", [[
@@ -144,7 +146,9 @@ describe("two processes", function()
       first:add("1" .. i)
     end
     assert(first:save(path))
-    local killed = "{ %s & sleep 1; kill -9 $!; wait; true; }"
+    -- Killed half a second after its first save, however long that takes to come.
+    local killed = "{ %s & for i in $(seq 300); do test -e " .. quoted(path .. ".saved2")
+      .. " && break; sleep 0.1; done; sleep 0.5; kill -9 $!; wait; true; }"
     local output = together {
       writer(path, 1, directory .. "/done"), killed:format(writer(path, 2)), killed:format(writer(path, 2)),
       reader(path, directory .. "/done"),
