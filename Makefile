@@ -41,6 +41,8 @@ FIND_LUA      = for p in $(if $(filter luajit,$(NAME)),luajit,$(NAME) lua-$(VERS
                   esac; \
                 done; echo "no lua.h of $(NAME) by pkg-config: LUA_INCDIR=directory names it" >&2
 
+LUA_LIBS      = $(call once,LUA_LIBS,$$(subst --cflags,--libs,$$(FIND_LUA)))
+
 # RUN stands before whatever is run: valgrind, or the environment a sanitizer wants.
 RUN_C   = $(RUN)
 RUN_LUA = LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;$${LUA_PATH:-;}" \
@@ -53,6 +55,7 @@ MODULE  := $(O)/probsketch/core.so
 CORE_O  := $(CORE:%.c=$(B)/core/%.o)
 LUA_O   := $(BINDING:%.c=$(O)/%.o)
 C_TESTS := $(patsubst %.c,$(B)/%,$(wildcard spec/c/*_test.c))
+LUA_TESTS := $(filter $(B)/spec/c/lua_%,$(C_TESTS))
 FUZZERS := $(patsubst %.c,$(B)/%,$(wildcard spec/fuzz/*_fuzz.c))
 BENCHES := $(patsubst %.c,$(B)/%,$(filter-out %/harness.c %/trivial.c,$(wildcard bench/*.c)))
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -Icsrc $(XXHASH_CFLAGS) $(WARNINGS) $(CPPFLAGS) $(CFLAGS) \
@@ -79,10 +82,15 @@ $(B)/core.a: $(CORE_O)
 	@rm -f $@
 	$(call say,archive)$(AR) rcs $@ $^
 
-$(C_TESTS) $(FUZZERS) $(BENCHES): $(B)/%: %.c $(B)/core.a
+$(filter-out $(LUA_TESTS),$(C_TESTS)) $(FUZZERS) $(BENCHES): $(B)/%: %.c $(B)/core.a
 	@mkdir -p $(@D)
 	$(call say,compile)$(COMPILE) $(LDFLAGS) -o $@ $(filter %.c,$^) $(filter %.a,$^) -pthread $(LDLIBS)
 $(BENCHES): bench/harness.c
+
+# Tests of the binding from C have a Lua in them: the one program that links one.
+$(LUA_TESTS): $(B)/%: %.c $(LUA_O) $(B)/core.a
+	@mkdir -p $(@D)
+	$(call say,compile)$(COMPILE) $(LUA_CFLAGS) $(LDFLAGS) -o $@ $^ $(LUA_LIBS) $(LDLIBS)
 
 # Other flags than last time: all is compiled anew.
 $(O)/flags: export FLAGS = $(COMPILE) $(LDFLAGS) $(LUA_CFLAGS)

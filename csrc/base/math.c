@@ -18,5 +18,7 @@ uint64_t ps_round_count(double x)
   if (!(x > 0)) {
     return 0;
   }
-  return x >= (double)PS_COUNT_MAX ? PS_COUNT_MAX : (uint64_t)floor(x + 0.5);
+  /* x + 0.5 would be rounded itself where it has no bits left for halves. */
+  double whole = floor(x);
+  return x >= (double)PS_COUNT_MAX ? PS_COUNT_MAX : (uint64_t)whole + (x - whole >= 0.5);
 }

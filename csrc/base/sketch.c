@@ -345,6 +345,12 @@ enum ps_status ps_decode_plan(struct ps_sketch *sketch, const struct ps_kind *ki
     return ps_fail(error, PS_ERR_VERSION, "unknown hash (expected %u, got %u)", kind->hash_id,
                    header->hash_id);
   }
+  uint64_t seed_max = !kind->seeded                    ? 0
+                      : sketch->flags & PS_SEED_SECRET ? UINT64_MAX
+                                                       : PS_COUNT_MAX;
+  if (header->seed > seed_max) {
+    return ps_fail(error, PS_ERR_RANGE, "seed out of range (expected 0 to %" PRIu64 ")", seed_max);
+  }
   struct ps_reader reader = ps_reader_over(header->fields, header->fields_size);
   for (const struct ps_field *field = kind->fields; field->name != NULL; field++) {
     uint64_t bits = ps_read(&reader, field_width[field->type]);
