@@ -31,17 +31,16 @@ VERSION := $(patsubst lua%,%,$(NAME:luajit=lua5.1))
 
 # Asked once and only when a recipe wants it: pkg-config may be among what `make test` installs.
 once = $(eval $1 := $$(shell $2))$($1)
-LUA_CFLAGS    = $(if $(LUA_INCDIR),-I$(LUA_INCDIR),$(call once,LUA_CFLAGS,$$(FIND_LUA)))
+LUA_CFLAGS    = $(if $(LUA_INCDIR),-I$(LUA_INCDIR),$(call once,LUA_CFLAGS,$$(call FIND_LUA,--cflags)))
+LUA_LIBS      = $(call once,LUA_LIBS,$$(call FIND_LUA,--libs))
 XXHASH_CFLAGS = $(if $(XXHASH_INCDIR),-I$(XXHASH_INCDIR),$(call once,XXHASH_CFLAGS,$$(FIND_XXHASH)))
 FIND_XXHASH   = pkg-config --cflags libxxhash 2>/dev/null
 FIND_LUA      = for p in $(if $(filter luajit,$(NAME)),luajit,$(NAME) lua-$(VERSION) \
                   $(subst .,,$(NAME)) lua); do \
                   case $$(pkg-config --modversion $$p 2>/dev/null) in \
-                    $(if $(filter luajit,$(NAME)),2,$(VERSION)).*) exec pkg-config --cflags $$p;; \
+                    $(if $(filter luajit,$(NAME)),2,$(VERSION)).*) exec pkg-config $1 $$p;; \
                   esac; \
-                done; echo "no lua.h of $(NAME) by pkg-config: LUA_INCDIR=directory names it" >&2
-
-LUA_LIBS      = $(call once,LUA_LIBS,$$(subst --cflags,--libs,$$(FIND_LUA)))
+                done; echo "pkg-config knows no $(NAME): LUA_INCDIR=directory says where lua.h is" >&2
 
 # RUN stands before whatever is run: valgrind, or the environment a sanitizer wants.
 RUN_C   = $(RUN)
@@ -54,10 +53,11 @@ O       := $(B)/$(NAME)
 MODULE  := $(O)/probsketch/core.so
 CORE_O  := $(CORE:%.c=$(B)/core/%.o)
 LUA_O   := $(BINDING:%.c=$(O)/%.o)
-C_TESTS := $(patsubst %.c,$(B)/%,$(wildcard spec/c/*_test.c))
-LUA_TESTS := $(filter $(B)/spec/c/lua_%,$(C_TESTS))
+C_TESTS := $(patsubst %.c,$(B)/%,$(filter-out spec/c/lua_%,$(wildcard spec/c/*_test.c)))
+LUA_C_TESTS := $(patsubst %.c,$(O)/%,$(wildcard spec/c/lua_*_test.c))
 FUZZERS := $(patsubst %.c,$(B)/%,$(wildcard spec/fuzz/*_fuzz.c))
 BENCHES := $(patsubst %.c,$(B)/%,$(filter-out %/harness.c %/trivial.c,$(wildcard bench/*.c)))
+PROGRAMS := $(C_TESTS) $(FUZZERS) $(BENCHES)
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -Icsrc $(XXHASH_CFLAGS) $(WARNINGS) $(CPPFLAGS) $(CFLAGS) \
            -fPIC -fvisibility=hidden -MMD -MP -MF $@.d -MT $@
 
@@ -82,15 +82,18 @@ $(B)/core.a: $(CORE_O)
 	@rm -f $@
 	$(call say,archive)$(AR) rcs $@ $^
 
-$(filter-out $(LUA_TESTS),$(C_TESTS)) $(FUZZERS) $(BENCHES): $(B)/%: %.c $(B)/core.a
+$(PROGRAMS): $(B)/%: %.c $(B)/core.a
 	@mkdir -p $(@D)
-	$(call say,compile)$(COMPILE) $(LDFLAGS) -o $@ $(filter %.c,$^) $(filter %.a,$^) -pthread $(LDLIBS)
+	$(program)
 $(BENCHES): bench/harness.c
 
-# Tests of the binding from C have a Lua in them: the one program that links one.
-$(LUA_TESTS): $(B)/%: %.c $(LUA_O) $(B)/core.a
+# C tests of the binding have a Lua in them: the one place that links with a Lua library.
+$(LUA_C_TESTS): $(O)/%: %.c $(LUA_O) $(B)/core.a
 	@mkdir -p $(@D)
-	$(call say,compile)$(COMPILE) $(LUA_CFLAGS) $(LDFLAGS) -o $@ $^ $(LUA_LIBS) $(LDLIBS)
+	$(call program,$(LUA_CFLAGS),$(LUA_LIBS))
+
+program = $(call say,compile)$(COMPILE) $1 $(LDFLAGS) -o $@ $(filter %.c,$^) \
+          $(filter-out %.c,$^) $2 -pthread $(LDLIBS)
 
 # Other flags than last time: all is compiled anew.
 $(O)/flags: export FLAGS = $(COMPILE) $(LDFLAGS) $(LUA_CFLAGS)
@@ -99,7 +102,7 @@ $(B)/flags $(O)/flags: always
 	@mkdir -p $(@D)
 	@printenv FLAGS | cmp -s - $@ || printenv FLAGS > $@
 
--include $(patsubst %,%.d,$(CORE_O) $(LUA_O) $(C_TESTS) $(FUZZERS) $(BENCHES) $(O)/trivial.so)
+-include $(patsubst %,%.d,$(CORE_O) $(LUA_O) $(PROGRAMS) $(LUA_C_TESTS) $(O)/trivial.so)
 
 all: $(LUAS:%=module-%) ## build for all five Luas
 $(LUAS:%=module-%): module-%: $(CORE_O)
@@ -146,7 +149,9 @@ matrix: all ## run the specs on all five Luas
 	@status=0; for lua in $(LUAS); do \
 	  echo "== $$lua"; $(MAKE) --no-print-directory LUA=$$lua spec || status=1; done; exit $$status
 
-c-test: $(C_TESTS) ## run the C tests
+c-test: $(C_TESTS) $(LUA_C_TESTS) ## run the C tests
+lua-c-test: $(LUA_C_TESTS) ## run those C tests that embed LUA
+c-test lua-c-test:
 	@status=0; for t in $^; do \
 	  echo "# $$t"; $(RUN_C) $$t || { echo "# $$t: exit status $$?"; status=1; }; done; exit $$status
 
@@ -226,11 +231,11 @@ clean: ## remove build/
 	rm -rf $(B)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "%-9s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "%-10s %s\n", $$1, $$2 }'
 
 sources: # what the spec compares
 	@printf 'csrc/%s\n' $(CORE) $(BINDING)
 
-.PHONY: module all demo test report check spec matrix c-test asan valgrind gcstress fuzz run-fuzzers \
-  bench bench-lua coverage lint clang-format luacheck doc rock install try-install clean help \
-  sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)
+.PHONY: module all demo test report check spec matrix c-test lua-c-test asan valgrind gcstress fuzz \
+  run-fuzzers bench bench-lua coverage lint clang-format luacheck doc rock install try-install \
+  clean help sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)

@@ -36,15 +36,48 @@ static inline void psl_push_integer(lua_State *L, uint64_t x)
 #endif
 }
 
+/* Pushes element i of the array at `index`, and returns its type. */
+static inline int psl_raw_get(lua_State *L, int index, int i)
+{
+#if LUA_VERSION_NUM >= 503
+  return lua_rawgeti(L, index, i);
+#else
+  lua_rawgeti(L, index, i);
+  return lua_type(L, -1);
+#endif
+}
+
 /* The value as a signed 64-bit number if its type is an integer subtype: Lua 5.3 and later. */
 static inline bool psl_is_integer(lua_State *L, int index, int64_t *x)
 {
 #if LUA_VERSION_NUM >= 503
+  if (!lua_isinteger(L, index)) {
+    return false;
+  }
   *x = (int64_t)lua_tointegerx(L, index, NULL);
-  return lua_isinteger(L, index);
+  return true;
 #else
   (void)L, (void)index, (void)x;
   return false;
+#endif
+}
+
+/* The number at `index` as an integer; false if it is none. Floats are integers up to 2^53, all
+ * that they are exact for. */
+static inline bool psl_to_integer(lua_State *L, int index, int64_t *x)
+{
+  const int64_t exact = INT64_C(1) << 53;
+#if LUA_VERSION_NUM >= 503
+  int whole;
+  *x = (int64_t)lua_tointegerx(L, index, &whole);
+  return whole && ((*x >= -exact && *x <= exact) || lua_isinteger(L, index));
+#else
+  lua_Number number = lua_tonumber(L, index);
+  if (!(number >= (lua_Number)-exact && number <= (lua_Number)exact)) {
+    return false;
+  }
+  *x = (int64_t)number;
+  return (lua_Number)*x == number;
 #endif
 }
 

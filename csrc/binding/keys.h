@@ -6,18 +6,32 @@
 #include "binding/compat.h"
 #include "binding/sketch.h"
 
-/* The hash of a key that is not a string: an integer's decimal form. Raises for all else. */
-uint64_t psl_hash_number(lua_State *L, int index, uint64_t seed);
+/* *hash = that of the decimal form of the integer at `index`; false if the number is none. */
+bool psl_hash_number(lua_State *L, int index, uint64_t seed, uint64_t *hash);
 
-/* The hash of the key at `index` with the seed of the sketch. */
-static inline uint64_t psl_hash(lua_State *L, int index, const struct ps_sketch *sketch)
+/* The same for any key, a value of this type; false if it is none. */
+static inline bool psl_hash_value(lua_State *L, int index, int type, uint64_t seed, uint64_t *hash)
 {
-  if (lua_type(L, index) == LUA_TSTRING) {
+  if (type == LUA_TSTRING) {
     size_t length;
     const char *key = lua_tolstring(L, index, &length);
-    return ps_hash(key, length, sketch->seed);
+    *hash = ps_hash(key, length, seed);
+    return true;
   }
-  return psl_hash_number(L, index, sketch->seed);
+  return type == LUA_TNUMBER && psl_hash_number(L, index, seed, hash);
+}
+
+/* Raises what is wrong with the key at `index`. */
+int psl_bad_key(lua_State *L, int index);
+
+/* The hash of the key at `index` with the seed of the sketch, or raises. */
+static inline uint64_t psl_hash(lua_State *L, int index, const struct ps_sketch *sketch)
+{
+  uint64_t hash = 0;
+  if (!psl_hash_value(L, index, lua_type(L, index), sketch->seed, &hash)) {
+    psl_bad_key(L, index);
+  }
+  return hash;
 }
 
 /* The number at `index`, an integer from `least`, 0 or 1, to 2^53; else raises, with `what` it is.

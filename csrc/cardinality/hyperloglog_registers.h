@@ -72,7 +72,7 @@ static inline uint32_t ps_register_byte(uint32_t index)
 
 static inline unsigned ps_register_shift(uint32_t index)
 {
-  return (index & 2) * 2 + (index & 1) * 6;
+  return index * 6 - ps_register_byte(index) * 8;
 }
 
 static inline unsigned ps_register_get(const unsigned char *registers, uint32_t index)
@@ -90,8 +90,8 @@ static inline bool ps_registers_add(unsigned char *registers, unsigned precision
   unsigned char *at = registers + ps_register_byte(index);
   unsigned shift = ps_register_shift(index);
   unsigned word = ps_load16(at);
-  unsigned old = word >> shift & 63;
-  if (ps_register_rest(precision, hash) >> 1 >> (63 - old) != 0) {
+  unsigned below = ~(word >> shift) & 63, old = 63 - below;
+  if (ps_register_rest(precision, hash) >> below > 1) {
     return false;
   }
   unsigned rank = ps_register_rank(precision, hash);

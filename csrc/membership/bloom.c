@@ -17,8 +17,12 @@
 /* Below this many bytes a filter stays in the cache and prefetching only costs. */
 #define PREFETCH_FROM (1u << 20)
 
-/* Keys whose cache lines are on the way at once. */
-#define AHEAD 32
+/* Keys whose cache lines are on the way at once, in a batch that adds. */
+#define AHEAD 16
+
+/* A batch that asks takes so many keys together, and of each so many bits first. */
+#define BLOCK 32
+#define FIRST 3
 
 enum { OPTION_CAPACITY, OPTION_FP_RATE, OPTION_BITS, OPTION_HASHES };
 
@@ -137,54 +141,63 @@ static void clear(struct ps_sketch *sketch)
   ((struct ps_bloom *)sketch)->ones = 0;
 }
 
-static inline unsigned bit_mask(uint64_t place)
+/* ---- keys ---- */
+
+static inline unsigned char *word_at(const struct ps_bloom *bloom, uint64_t place)
 {
-  return 1u << (place & 7);
+  return bloom->sketch.payload + (place >> 6) * 8;
+}
+
+/* Are all of the next n bits of a key set? All are tested, without a branch between them: one that
+ * is mispredicted costs more than six tests, and out of the cache their lines are fetched together.
+ */
+static inline bool all_set(const struct ps_bloom *bloom, uint64_t *h, uint32_t n)
+{
+  const uint64_t bits = bloom->bits;
+  uint64_t all = 1;
+  for (; n > 0; n--, *h = ps_hash_next(*h)) {
+    uint64_t place = ps_hash_place(*h, bits);
+    all &= ps_load64(word_at(bloom, place)) >> (place & 63);
+  }
+  return all & 1;
+}
+
+/* Always inline: gcc takes a function that does nothing but prefetch for one without effect, and
+ * drops calls of it. */
+static inline __attribute__((always_inline)) void prefetch(const struct ps_bloom *bloom, uint64_t h,
+                                                           uint32_t n)
+{
+  const uint64_t bits = bloom->bits;
+  for (; n > 0; n--, h = ps_hash_next(h)) {
+    __builtin_prefetch(word_at(bloom, ps_hash_place(h, bits)));
+  }
 }
 
 bool ps_bloom_add(struct ps_bloom *bloom, uint64_t hash)
 {
-  unsigned char *payload = bloom->sketch.payload;
-  uint64_t h = ps_hash_first(hash);
-  unsigned fresh = 0;
-  for (uint32_t i = 0; i < bloom->hashes; i++, h = ps_hash_next(h)) {
-    uint64_t place = ps_hash_place(h, bloom->bits);
-    unsigned byte = payload[place >> 3];
-    fresh += (byte & bit_mask(place)) == 0;
-    payload[place >> 3] = (unsigned char)(byte | bit_mask(place));
+  const uint64_t bits = bloom->bits;
+  uint64_t h = ps_hash_first(hash), fresh = 0;
+  for (uint32_t left = bloom->hashes; left > 0; left--, h = ps_hash_next(h)) {
+    uint64_t place = ps_hash_place(h, bits);
+    unsigned char *at = word_at(bloom, place);
+    uint64_t before = ps_load64(at), after = before | UINT64_C(1) << (place & 63);
+    ps_store64(at, after);
+    fresh += before < after;
   }
   bloom->ones += fresh;
   return fresh != 0;
 }
 
-/* Bits are tested in fours, without a branch between them: one mispredicted branch costs more than
- * three tests, and out of the cache the four lines are fetched together. */
 bool ps_bloom_has(const struct ps_bloom *bloom, uint64_t hash)
 {
-  const unsigned char *payload = bloom->sketch.payload;
   uint64_t h = ps_hash_first(hash);
   uint32_t left = bloom->hashes;
-  while (left > 0) {
-    uint32_t n = left < 4 ? left : 4;
-    unsigned all = 1;
-    left -= n;
-    for (; n > 0; n--, h = ps_hash_next(h)) {
-      uint64_t place = ps_hash_place(h, bloom->bits);
-      all &= (unsigned)payload[place >> 3] >> (place & 7);
-    }
-    if (all == 0) {
+  for (; left > 8; left -= 8) {
+    if (!all_set(bloom, &h, 8)) {
       return false;
     }
   }
-  return true;
-}
-
-static void prefetch_all(const struct ps_bloom *bloom, uint64_t hash)
-{
-  uint64_t h = ps_hash_first(hash);
-  for (uint32_t i = 0; i < bloom->hashes; i++, h = ps_hash_next(h)) {
-    __builtin_prefetch(bloom->sketch.payload + (ps_hash_place(h, bloom->bits) >> 3), 1);
-  }
+  return all_set(bloom, &h, left);
 }
 
 static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
@@ -196,7 +209,7 @@ static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashe
   *changed = 0;
   for (size_t i = 0; i < n + ahead; i++) {
     if (ahead > 0 && i < n) {
-      prefetch_all(bloom, hashes[i]);
+      prefetch(bloom, ps_hash_first(hashes[i]), bloom->hashes);
     }
     if (i >= ahead) {
       *changed += ps_bloom_add(bloom, hashes[i - ahead]);
@@ -205,37 +218,57 @@ static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashe
   return PS_OK;
 }
 
-/* Tests the first bit of all keys, then the second of those that are left, and so on: each round's
- * lines were asked for in the round before, and a key that is absent costs two lines and not k. */
+/* Keys of a batch that are looked up together, and those of them that are left. */
+struct block {
+  size_t left[BLOCK];
+  uint64_t h[BLOCK];
+  size_t n;
+};
+
+/* Tests the first bits of the hashes from..to, and asks for the other lines of those that pass. */
+static void start_block(const struct ps_bloom *bloom, const uint64_t *hashes, size_t from,
+                        size_t to, uint32_t first, bool *found, struct block *block)
+{
+  block->n = 0;
+  for (size_t i = from; i < to; i++) {
+    uint64_t h = ps_hash_first(hashes[i]);
+    found[i] = all_set(bloom, &h, first);
+    block->left[block->n] = i;
+    block->h[block->n] = h;
+    block->n += found[i];
+  }
+  for (size_t j = 0; j < block->n; j++) {
+    prefetch(bloom, block->h[j], bloom->hashes - first);
+  }
+}
+
+static void finish_block(const struct ps_bloom *bloom, uint32_t first, bool *found,
+                         struct block *block)
+{
+  for (size_t j = 0; j < block->n; j++) {
+    found[block->left[j]] = all_set(bloom, &block->h[j], bloom->hashes - first);
+  }
+}
+
+/* Three blocks are on the way at once: of one the first lines have been asked for; of the one
+ * before, the other lines of the keys that may be there; the third is finished. So an absent key
+ * costs little more than three lines and not k, and no line is waited for. */
 static void has_ahead(const struct ps_bloom *bloom, const uint64_t *hashes, size_t n, bool *found)
 {
-  uint64_t h[AHEAD];
-  uint64_t place[AHEAD];
-  size_t left[AHEAD];
-  for (size_t i = 0; i < n; i++) {
-    h[i] = ps_hash_first(hashes[i]);
-    place[i] = ps_hash_place(h[i], bloom->bits);
-    __builtin_prefetch(bloom->sketch.payload + (place[i] >> 3));
-    left[i] = i;
-    found[i] = false;
-  }
-  for (uint32_t round = bloom->hashes; round > 0 && n > 0; round--) {
-    size_t kept = 0;
-    for (size_t j = 0; j < n; j++) {
-      size_t i = left[j];
-      bool set = (bloom->sketch.payload[place[i] >> 3] & bit_mask(place[i])) != 0;
-      left[kept] = i;
-      kept += set;
-      h[i] = ps_hash_next(h[i]);
-      place[i] = ps_hash_place(h[i], bloom->bits);
-      if (set && round > 1) {
-        __builtin_prefetch(bloom->sketch.payload + (place[i] >> 3));
-      }
+  const uint32_t first = bloom->hashes < FIRST ? bloom->hashes : FIRST;
+  struct block blocks[2];
+  size_t asked = 0;
+  blocks[1].n = 0;
+  for (size_t at = 0, turn = 0; at < n; at += BLOCK, turn ^= 1) {
+    for (; asked < n && asked < at + 2 * BLOCK; asked++) {
+      prefetch(bloom, ps_hash_first(hashes[asked]), first);
     }
-    n = kept;
-  }
-  for (size_t j = 0; j < n; j++) {
-    found[left[j]] = true;
+    start_block(bloom, hashes, at, n - at < BLOCK ? n : at + BLOCK, first, found, &blocks[turn]);
+    finish_block(bloom, first, found, &blocks[turn ^ 1]);
+    blocks[turn ^ 1].n = 0;
+    if (n - at <= BLOCK) {
+      finish_block(bloom, first, found, &blocks[turn]);
+    }
   }
 }
 
@@ -243,14 +276,12 @@ static void has_hashes(const struct ps_sketch *sketch, const uint64_t *hashes, s
                        bool *found)
 {
   const struct ps_bloom *bloom = (const struct ps_bloom *)sketch;
-  if (sketch->held < PREFETCH_FROM) {
-    for (size_t i = 0; i < n; i++) {
-      found[i] = ps_bloom_has(bloom, hashes[i]);
-    }
+  if (sketch->held >= PREFETCH_FROM) {
+    has_ahead(bloom, hashes, n, found);
     return;
   }
-  for (size_t at = 0; at < n; at += AHEAD) {
-    has_ahead(bloom, hashes + at, n - at < AHEAD ? n - at : AHEAD, found + at);
+  for (size_t i = 0; i < n; i++) {
+    found[i] = ps_bloom_has(bloom, hashes[i]);
   }
 }
 
