@@ -105,7 +105,7 @@ $(B)/flags $(O)/flags: always
 -include $(patsubst %,%.d,$(CORE_O) $(LUA_O) $(PROGRAMS) $(LUA_C_TESTS) $(O)/trivial.so)
 
 all: $(LUAS:%=module-%) ## build for all five Luas
-$(LUAS:%=module-%): module-%: $(CORE_O)
+$(LUAS:%=module-%): module-%: $(B)/core.a
 	@$(MAKE) --no-print-directory LUA=$* module
 
 # ---- the two commands of the README
@@ -145,9 +145,10 @@ SKIP = $(or $(SKIP_$(NAME)),slow$(comma)large)
 spec: module ## run the specs on LUA
 	@$(RUN_LUA) .ci/busted.lua --exclude-tags=$(SKIP) $(BUSTED_FLAGS) $(SPEC)
 
-matrix: all ## run the specs on all five Luas
+matrix: all ## run the specs and those C tests on all five Luas
 	@status=0; for lua in $(LUAS); do \
-	  echo "== $$lua"; $(MAKE) --no-print-directory LUA=$$lua spec || status=1; done; exit $$status
+	  echo "== $$lua"; $(MAKE) --no-print-directory -k LUA=$$lua lua-c-test spec || status=1; \
+	done; exit $$status
 
 c-test: $(C_TESTS) $(LUA_C_TESTS) ## run the C tests
 lua-c-test: $(LUA_C_TESTS) ## run those C tests that embed LUA

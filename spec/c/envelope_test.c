@@ -227,6 +227,26 @@ static void fields_sizes(void)
   free(paged.at);
 }
 
+/* Everything agrees but that the payload starts at none of the two places. */
+static void other_places(void)
+{
+  static const size_t starts[] = {69, 75, 76, 128, 4088, 4095, 4097, 4104, 8192};
+  struct bytes tight = sealed(PS_TIGHT, 28);
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+    const size_t start = starts[i];
+    struct ps_header header;
+    struct bytes moved = {test_allocate(start + PAYLOAD_SIZE + 8), start + PAYLOAD_SIZE + 8};
+    memset(moved.at, 0, moved.size);
+    memcpy(moved.at, tight.at, AT_FIELDS + 28);
+    ps_store32(moved.at + AT_OFFSET, (uint32_t)start);
+    reseal(moved);
+    CHECK_WITH(read_header(moved, &header) == PS_ERR_CORRUPT, "payload at %zu", start);
+    free(moved.at);
+  }
+  promise("a payload starts right behind the header or at 4096, and nowhere else");
+  free(tight.at);
+}
+
 static void padding(void)
 {
   struct bytes bytes = sealed(PS_PAGED, 28);
@@ -317,6 +337,7 @@ int main(void)
     hostile_sizes(placements[i]);
   }
   fields_sizes();
+  other_places();
   padding();
   flags_and_versions();
   passed_on();

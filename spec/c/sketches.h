@@ -369,7 +369,11 @@ static inline enum ps_status decode_skewed(struct specimen *specimen, const unsi
   status = ps_decode(sketch, &header, payload, payload + header.payload_size,
                      give_payload(specimen, skew), &test_source, error);
   if (status != PS_OK) {
-    discard(specimen);
+    if (sketch->payload != NULL) {
+      bail_out("a sketch whose bytes were refused is not closed");
+    }
+    free(specimen->block);
+    specimen->block = NULL;
   }
   return status;
 }
