@@ -163,7 +163,7 @@ asan: ## C tests and specs under the address and undefined behaviour sanitizers
 	@$(MAKE) --no-print-directory -k B=$(B)/asan CFLAGS='$(SANITIZE)' RUN='$(PRELOAD)' RUN_C= \
 	  SKIP=slow,large c-test spec
 
-VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full
+VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite
 
 valgrind: ## C tests, and the specs that are not slow, under valgrind
 	@.ci/install valgrind

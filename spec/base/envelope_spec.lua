@@ -77,12 +77,18 @@ kinds.describe_forms(describe, function(form, kind)
 
   it("is refused when a single bit is changed anywhere", function()
     for _, bytes in ipairs { tight, paged } do
+      local padding = envelope.open(bytes).padding
+      local from = 33 + envelope.open(bytes).fields_size
       for at = 1, #bytes do
-        for bit = 0, 7 do
+        local padded = at >= from and at < from + #padding -- a bit of each byte will do
+        for bit = padded and at % 8 or 0, padded and at % 8 or 7 do
           local sketch, message, code = ps.decode(envelope.flipped(bytes, at, bit))
           if sketch ~= nil or code == nil then
             expect.refusal(nil, sketch, message, code)
           end
+        end
+        if at % 256 == 0 then
+          collectgarbage() -- LuaJIT is slow while many strings live that differ in one byte
         end
       end
     end

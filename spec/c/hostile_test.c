@@ -163,7 +163,7 @@ static const struct {
      {0, 1, (UINT64_C(1) << 32) + 1, UINT64_C(1) << 53, UINT64_C(1) << 62, UINT64_C(1) << 31,
       (UINT64_C(1) << 63) - 1, UINT64_C(6148914691236517206), UINT64_MAX}},
     {"count_min", "depth", {0, 1, 65, UINT64_C(1) << 31, UINT32_MAX}},
-    {"count_min", "counter_bits", {0, 1, 7, 8, 9, 16, 24, 63, 64, 65, 255}},
+    {"count_min", "counter_bits", {0, 1, 7, 8, 31, 33, 39, 40, 64, 65, 255}},
     {"count_min", "conservative", {2, 3, 128, 255}},
     {"hyperloglog", "precision", {0, 1, 3, 5, 19, 32, 63, 64, 65, 255}},
     {"hyperloglog", "hip", {1, 2, 128, 255}},

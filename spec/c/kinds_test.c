@@ -230,7 +230,10 @@ static void check_split(const struct variant *v, size_t left, size_t right)
   CHECK(ps_merge(sketch_in(&a), sketch_in(&b), &error) == PS_OK);
   CHECK_WITH(still(sketch_in(&b), source), "of the source");
   if (!order_matters(sketch_in(&a))) {
+    const struct ps_kind *kind = sketch_in(&a)->kind;
     struct bytes merged = encode(sketch_in(&a));
+    CHECK_WITH(kind->count(sketch_in(&a)) == kind->count(sketch_in(&whole)), "merged with %zu",
+               right);
     CHECK_WITH(ps_equal(sketch_in(&a), sketch_in(&whole)), "merged with %zu", right);
     CHECK_WITH(still(sketch_in(&whole), merged), "merged with %zu", right);
     free(merged.at);
@@ -325,6 +328,9 @@ static void check_seeds(const struct variant *v, size_t keys)
   sketch_in(&b)->flags |= PS_SEED_SECRET;
   CHECK(ps_merge(sketch_in(&a), sketch_in(&b), &error) == PS_ERR_MISMATCH);
   CHECK_WITH(!strstr(error.message, "123") && !strstr(error.message, "321"), "%s", error.message);
+  sketch_in(&b)->seed = 123;
+  CHECK(!ps_equal(sketch_in(&a), sketch_in(&b)) && !ps_equal(sketch_in(&b), sketch_in(&a)));
+  CHECK(ps_merge(sketch_in(&a), sketch_in(&b), &error) == PS_OK);
   discard(&a);
   discard(&b);
 }

@@ -194,8 +194,12 @@ kinds.describe(describe, function(kind)
 
   it("comes back from pages of its own", function()
     if kind.pages then
-      local sketch = kind.fill(kind.new(kind.pages), 1, 1000)
+      local sketch, pieces = kind.fill(kind.new(kind.pages), 1, 1000), {}
       assert.equal(sketch, through_file(sketch))
+      for piece in sketch:chunks(MEGABYTE + 1) do
+        pieces[#pieces + 1] = piece
+      end
+      assert.equal(sketch, ps.decode(table.concat(pieces)))
     end
   end)
 
