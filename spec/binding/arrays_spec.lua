@@ -14,7 +14,7 @@ kinds.describe(describe, function(kind)
   end
 
   it("is the same after add_many as after as many calls of add", function()
-    local sizes = { 0, 1, 2, 255, 256, 257, 511, 512, 513, 2000 } -- around any likely size of a batch
+    local sizes = { 0, 1, 2, 255, 256, 257, 1023, 1024, 1025, 3000 } -- around any likely size of a batch
     for _, form in ipairs(kind.forms) do
       local whole, single = form.empty(), form.empty()
       local at = 0
@@ -67,8 +67,8 @@ kinds.describe(describe, function(kind)
   it("refuses an array with a bad element, names the element, and is unchanged", function()
     local sketch = filled()
     local before = sketch:encode()
-    for _, n in ipairs { 1, 2, 256, 257, 1000 } do
-      local items = kind.items(1001, 1000 + n)
+    for _, n in ipairs { 1, 2, 256, 257, 1024, 1025, 3000 } do
+      local items = kind.items(1001, 1010 + n)
       for _, bad in ipairs(bad_elements) do
         local good = items[n]
         items[n] = bad
@@ -125,6 +125,43 @@ kinds.describe(describe, function(kind)
     if sketch.has_many then
       assert.same({ true, true }, sketch:has_many { 1, 1000000 })
     end
+  end)
+
+  it("works, or says that the stack overflows, however deep in calls of C", function()
+    local items, hundred = kind.items(1, 50), {}
+    for i = 1, 100 do
+      hundred[i] = kind.new()
+    end
+    local calls = {
+      function(sketch) return sketch:copy():add_many(items) end,
+      function(sketch) return sketch.has_many and #sketch:has_many(items) or 50 end,
+      function(sketch) return sketch:encode() end,
+      function(sketch) return sketch:union((table.unpack or unpack)(hundred)):encode() end,
+      function(sketch) return sketch:info().kind end,
+    }
+    local function descend(depth, call, sketch)
+      if depth == 0 then
+        return call(sketch)
+      end
+      local result
+      string.gsub("x", "x", function()
+        result = descend(depth - 1, call, sketch)
+      end)
+      return result
+    end
+    local sketch, overflows = filled(), 0
+    for _, call in ipairs(calls) do
+      local expected = call(sketch)
+      for depth = 0, 230, 5 do
+        local ok, result = coroutine.wrap(function()
+          return pcall(descend, depth, call, sketch)
+        end)()
+        assert.is_true(ok and result == expected or not ok and result:find "overflow" ~= nil, result)
+        overflows = overflows + (ok and 0 or 1)
+      end
+    end
+    assert.is_true(overflows > 0) -- so the limit was reached
+    assert.equal(filled(), sketch)
   end)
 
   measured("leaks nothing when it refuses an array", function()

@@ -86,11 +86,47 @@ kinds.describe(describe, function(kind)
     assert.equal(with "-9223372036854775808", with(math.mininteger))
   end)
 
-  it("gives a number and its decimal string the same hash, whatever the number", function()
+  it("gives an integer and its decimal string the same hash, whatever the integer", function()
+    local function check(number)
+      local digits = number == 0 and "0" or ("%.0f"):format(number)
+      if ps.hash(digits) ~= ps.hash(number) then
+        error("not the hash of " .. digits)
+      end
+    end
+    for number = 0, 20000 do
+      check(number)
+      check(-number)
+    end
+    for digits = 1, 15 do
+      for near = -2, 2 do
+        check(10 ^ digits + near)
+        check(-10 ^ digits + near)
+      end
+    end
     local generator = random.new(3)
-    for bits = 1, 53 do
-      local number = math.floor(generator:uniform() * 2 ^ bits) * (bits % 2 * 2 - 1)
-      assert.equal(ps.hash(("%.0f"):format(number):gsub("^-0$", "0"), nil), ps.hash(number))
+    for i = 1, 5000 do
+      check(math.floor(generator:uniform() * 2 ^ (i % 53 + 1)) * (i % 2 * 2 - 1))
+      check(math.floor(generator:uniform() * 10 ^ (i % 16)))
+    end
+  end)
+
+  it("gives an integer of 64 bits and its decimal string the same hash", function()
+    if math.type then
+      local generator = random.new(4)
+      local from_halves = load "local high, low = ...; return high << 32 | low"
+      for i = 1, 5000 do
+        local high, low = generator.next()
+        local number = load "local number, bits = ...; return number >> bits"(from_halves(high, low), i % 64)
+        for _, signed in ipairs { number, -number } do
+          assert.equal(ps.hash(("%d"):format(signed)), ps.hash(signed))
+        end
+      end
+      for digits = 15, 18 do
+        for near = -1, 1 do
+          local number = math.tointeger(10 ^ digits) + near
+          assert.equal(ps.hash(("%d"):format(number)), ps.hash(number))
+        end
+      end
     end
   end)
 

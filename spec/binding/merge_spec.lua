@@ -243,6 +243,18 @@ kinds.describe(describe, function(kind)
     assert.equal(all, ps.union((table.unpack or unpack)(parts)))
   end)
 
+  it("merges thousands in one call, as many as the stack holds", function()
+    local small = kind.forms[1].empty()
+    local parts = {}
+    for i = 1, 7000 do
+      parts[i] = small
+    end
+    coroutine.wrap(function()
+      assert.equal(small, ps.union((table.unpack or unpack)(parts)))
+      assert.equal(small, small:copy():merge((table.unpack or unpack)(parts)))
+    end)()
+  end)
+
   it("merges in pages of its own", function()
     if kind.pages then
       local a, b = kind.fill(kind.new(kind.pages), 1, 100), kind.fill(kind.new(kind.pages), 50, 200)

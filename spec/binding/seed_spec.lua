@@ -70,7 +70,7 @@ kinds.describe(describe, function(kind)
 
   it("keeps a random seed in its bytes, in copies and in unions", function()
     local a = filled "random"
-    for _, other in ipairs { ps.decode(a:encode()), a:copy(), a:union(a:copy():clear()) } do
+    for _, other in ipairs { assert(ps.decode(a:encode())), a:copy(), a:union(a:copy():clear()) } do
       assert.equal(a, other)
       assert.is_true(a:compatible(other))
       assert.is_nil(other:info().seed)

@@ -59,9 +59,9 @@ local check = common .. [[
   for _, directory in ipairs(arg) do
     each(directory, function(kind, _, base)
       local bytes, answers = files.read(base .. "bytes"), files.read(base .. "answers")
-      for _, sketch in ipairs { assert(ps.load(base .. "file")), assert(ps.load(base .. "bytes")), ps.decode(bytes) } do
-        keeps(kind, sketch, bytes, answers)
-      end
+      keeps(kind, assert(ps.load(base .. "file")), bytes, answers)
+      keeps(kind, assert(ps.load(base .. "bytes")), bytes, answers)
+      keeps(kind, assert(ps.decode(bytes)), bytes, answers)
     end)
   end
 ]]
