@@ -31,7 +31,8 @@ VERSION := $(patsubst lua%,%,$(NAME:luajit=lua5.1))
 
 # Asked once and only when a recipe wants it: pkg-config may be among what `make test` installs.
 once = $(eval $1 := $$(shell $2))$($1)
-LUA_CFLAGS    = $(if $(LUA_INCDIR),-I$(LUA_INCDIR),$(call once,LUA_CFLAGS,$$(call FIND_LUA,--cflags)))
+LUA_CFLAGS    = $(if $(LUA_INCDIR),-I$(LUA_INCDIR),$(call \
+                  once,LUA_CFLAGS,$$(call FIND_LUA,--cflags)))
 LUA_LIBS      = $(call once,LUA_LIBS,$$(call FIND_LUA,--libs))
 XXHASH_CFLAGS = $(if $(XXHASH_INCDIR),-I$(XXHASH_INCDIR),$(call once,XXHASH_CFLAGS,$$(FIND_XXHASH)))
 FIND_XXHASH   = pkg-config --cflags libxxhash 2>/dev/null
@@ -40,7 +41,7 @@ FIND_LUA      = for p in $(if $(filter luajit,$(NAME)),luajit,$(NAME) lua-$(VERS
                   case $$(pkg-config --modversion $$p 2>/dev/null) in \
                     $(if $(filter luajit,$(NAME)),2,$(VERSION)).*) exec pkg-config $1 $$p;; \
                   esac; \
-                done; echo "pkg-config knows no $(NAME): LUA_INCDIR=directory says where lua.h is" >&2
+                done; echo "pkg-config knows no $(NAME): say LUA_INCDIR=directory of lua.h" >&2
 
 # RUN stands before whatever is run: valgrind, or the environment a sanitizer wants.
 RUN_C   = $(RUN)
@@ -141,6 +142,10 @@ SKIP_lua5.4 = none
 SKIP_luajit = slow
 comma := ,
 SKIP = $(or $(SKIP_$(NAME)),slow$(comma)large)
+# The same for C tests: by this argument they do what takes seconds or half a gigabyte.
+LONG = long
+# Under tools that slow all down, neither.
+LIGHT = SKIP=slow,large LONG=
 
 spec: module ## run the specs on LUA
 	@$(RUN_LUA) .ci/busted.lua --exclude-tags=$(SKIP) $(BUSTED_FLAGS) $(SPEC)
@@ -154,23 +159,24 @@ c-test: $(C_TESTS) $(LUA_C_TESTS) ## run the C tests
 lua-c-test: $(LUA_C_TESTS) ## run those C tests that embed LUA
 c-test lua-c-test:
 	@status=0; for t in $^; do \
-	  echo "# $$t"; $(RUN_C) $$t || { echo "# $$t: exit status $$?"; status=1; }; done; exit $$status
+	  echo "# $$t"; $(RUN_C) $$t $(LONG) || { echo "# $$t: exit status $$?"; status=1; }; \
+	done; exit $$status
 
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 PRELOAD  = LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0
 
 asan: ## C tests and specs under the address and undefined behaviour sanitizers
 	@$(MAKE) --no-print-directory -k B=$(B)/asan CFLAGS='$(SANITIZE)' RUN='$(PRELOAD)' RUN_C= \
-	  SKIP=slow,large c-test spec
+	  $(LIGHT) c-test spec
 
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite
 
 valgrind: ## C tests, and the specs that are not slow, under valgrind
 	@.ci/install valgrind
-	@$(MAKE) --no-print-directory -k B=$(B)/valgrind RUN='$(VALGRIND)' SKIP=slow,large c-test spec
+	@$(MAKE) --no-print-directory -k B=$(B)/valgrind RUN='$(VALGRIND)' $(LIGHT) c-test spec
 
 gcstress: ## specs with the collector running all the time
-	@$(MAKE) --no-print-directory SKIP=slow,large spec \
+	@$(MAKE) --no-print-directory $(LIGHT) spec \
 	  BUSTED_FLAGS='--helper=spec/support/gcstress.lua $(BUSTED_FLAGS)'
 
 SECONDS = 600
@@ -191,7 +197,7 @@ $(O)/trivial.so: bench/trivial.c $(O)/flags
 coverage: ## lines of C that C tests and specs reach, as text and html in build/coverage
 	@.ci/install lcov
 	@rm -rf $(B)/coverage
-	-@$(MAKE) --no-print-directory -k B=$(B)/coverage CFLAGS='-O0 -g --coverage' SKIP=slow,large \
+	-@$(MAKE) --no-print-directory -k B=$(B)/coverage CFLAGS='-O0 -g --coverage' $(LIGHT) \
 	  c-test spec
 	@cd $(B)/coverage && lcov -q -c -d . --no-external -b $(CURDIR) --include '*/csrc/*' \
 	  -o lcov.info 2>/dev/null && lcov --list lcov.info && genhtml -q -o html lcov.info

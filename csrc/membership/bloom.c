@@ -110,6 +110,13 @@ static enum ps_status validate(struct ps_sketch *sketch, struct ps_error *error)
     return ps_fail(error, PS_ERR_RANGE, "fp_rate out of range (expected above 0 to 1, got %.14g)",
                    bloom->fp_rate);
   }
+  /* A promise that the size does not keep must not come in from outside. Rounding k to a whole
+   * number costs up to a tenth of the rate. */
+  double k = bloom->hashes, load = k * (double)bloom->capacity / (double)bloom->bits;
+  if (pow(-expm1(-load), k) > 1.15 * bloom->fp_rate) {
+    return ps_fail(error, PS_ERR_RANGE,
+                   "fp_rate does not fit the bits, the hashes and the capacity");
+  }
   return PS_OK;
 }
 

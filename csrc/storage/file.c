@@ -32,7 +32,7 @@ static bool write_all(int file, const unsigned char *bytes, size_t size)
 {
   while (size > 0) {
     ssize_t n = write(file, bytes, size);
-    if (n < 0 && errno != EINTR) {
+    if (n == 0 || (n < 0 && errno != EINTR)) {
       return false;
     }
     if (n > 0) {
@@ -162,7 +162,9 @@ enum ps_status ps_file_open(struct ps_file *file, const char *path, struct ps_he
   if (n < 0) {
     return io_error(path, errno, error);
   }
-  return ps_header_read(header, page, (size_t)n, (uint64_t)state.st_size, error);
+  /* It may have grown meanwhile. */
+  uint64_t total = n > state.st_size ? (uint64_t)n : (uint64_t)state.st_size;
+  return ps_header_read(header, page, (size_t)n, total, error);
 }
 
 static enum ps_status read_part(int file, void *bytes, size_t size, uint64_t offset,

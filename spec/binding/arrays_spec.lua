@@ -160,7 +160,7 @@ kinds.describe(describe, function(kind)
         overflows = overflows + (ok and 0 or 1)
       end
     end
-    assert.is_true(overflows > 0) -- so the limit was reached
+    assert.is_true(overflows > 0 or rawget(_G, "jit") ~= nil) -- so the limit was reached, where there is one
     assert.equal(filled(), sketch)
   end)
 

@@ -12,10 +12,10 @@ local function ask_all(form, sketch, other)
     kind.meet(sketch, other)
     kind.meet(other, sketch)
   end
-  local _ = sketch:count(), #sketch, sketch:info(), sketch:bytes(), sketch:kind(), tostring(sketch), ps.kind(sketch)
-  _ = sketch == other, sketch:compatible(other), other:compatible(sketch)
-  _ = sketch:copy(), sketch:union(other), other:union(sketch), ps.union(other, sketch), other:copy():merge(sketch)
-  _ = sketch:encode(), kind.new(kinds.options(form.options, { seed = sketch }))
+  local _ = { sketch:count(), #sketch, sketch:info(), sketch:bytes(), sketch:kind(), tostring(sketch), ps.kind(sketch),
+    sketch == other, sketch:compatible(other), other:compatible(sketch),
+    sketch:copy(), sketch:union(other), other:union(sketch), ps.union(other, sketch), other:copy():merge(sketch),
+    sketch:encode(), kind.new(kinds.options(form.options, { seed = sketch })) }
   for piece in sketch:chunks(10) do
     assert(#piece <= 10)
   end

@@ -152,7 +152,7 @@ kinds.describe_forms(describe, function(form, kind)
     local sketch = form.filled()
     local bytes = sketch:encode()
     local short, damaged = bytes:sub(1, -2), envelope.flipped(bytes, #bytes - 8, 3)
-    local unsound = kind.corrupt[1] and envelope.changed(bytes, { payload = ("\255"):rep(#envelope.open(bytes).payload) })
+    local unsound = envelope.changed(bytes, { payload = ("\255"):rep(#envelope.open(bytes).payload) })
     local function round(n)
       for i = 1, n do
         sketch:encode()

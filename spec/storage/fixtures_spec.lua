@@ -50,7 +50,9 @@ for _, fixture in ipairs(contents) do
     fixture.fill(today)
 
     it("loads, and is what the same input makes today", function()
-      for _, sketch in ipairs { assert(ps.load(tight)), assert(ps.load(paged)), assert(ps.decode(files.read(tight))) } do
+      for _, path in ipairs { tight, paged } do
+        local sketch = assert(ps.load(path))
+        assert.equal(sketch, ps.decode(files.read(path)))
         assert.equal(fixture.kind, sketch:kind())
         assert.equal(today, sketch)
         for option, value in pairs(fixture.options) do

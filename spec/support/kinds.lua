@@ -1,5 +1,5 @@
--- Every kind of sketch as the shared specs see it, as an array and by name. A new kind adds one entry here and is held to all that every sketch
--- promises. An entry:
+-- Every kind of sketch as the shared specs see it, as an array and by name. A new kind adds one entry and is held to
+-- all that every sketch promises. An entry:
 --
 --   name       of the constructor, of ps.kind() and of info().kind
 --   alias      another name of the constructor
@@ -104,7 +104,8 @@ kinds[#kinds + 1] = {
     { { hashes = 4 }, "'bits' and 'hashes' go together" },
     { {}, "'capacity'" },
   },
-  huge = { { capacity = 1e11, fp_rate = 0.01 }, { capacity = TWO_53, fp_rate = 1e-15 }, { bits = TWO_53, hashes = 64 } },
+  huge = { { capacity = 1e11, fp_rate = 0.01 }, { capacity = TWO_53, fp_rate = 1e-15 },
+    { bits = TWO_53, hashes = 64 } },
   bytes = function(options)
     local bits = options.bits or math.ceil(-options.capacity * math.log(options.fp_rate) / (LN2 * LN2))
     return math.ceil(bits / 64) * 8
@@ -112,7 +113,8 @@ kinds[#kinds + 1] = {
   megabytes = { capacity = 1e6, fp_rate = 0.01 },
   pages = { bits = 2 ^ 29, hashes = 4 },
   fields = {
-    { "bits", 8, { "0000000000000000", "0000000000000001", "4000000000000001", "ffffffffffffffff" }, sizes = true },
+    { "bits", 8, { "0000000000000000", "0000000000000001", "4000000000000001", "ffffffffffffffff" },
+      sizes = true },
     { "hashes", 4, { "00000000", "00000041", "80000000", "ffffffff" } },
     { "capacity", 8, { "0000000000000000", "0020000000000001", "ffffffffffffffff" } },
     -- 0, -0.01, 1.5, infinity, not a number
@@ -205,7 +207,8 @@ kinds[#kinds + 1] = {
   megabytes = { width = 60000, depth = 5 },
   pages = { width = 2 ^ 22, depth = 4 },
   fields = {
-    { "width", 8, { "0000000000000000", "0000000000000001", "0020000000000001", "ffffffffffffffff" }, sizes = true },
+    { "width", 8, { "0000000000000000", "0000000000000001", "0020000000000001", "ffffffffffffffff" },
+      sizes = true },
     { "depth", 4, { "00000000", "00000041", "80000000", "ffffffff" } },
     { "counter_bits", 1, { "00", "07", "18", "80", "ff" } },
     { "conservative", 1, { "02", "ff" } },
