@@ -267,7 +267,7 @@ static void has_ahead(const struct ps_bloom *bloom, const uint64_t *hashes, size
   size_t asked = 0;
   blocks[1].n = 0;
   for (size_t at = 0, turn = 0; at < n; at += BLOCK, turn ^= 1) {
-    for (; asked < n && asked < at + 2 * BLOCK; asked++) {
+    for (; asked < n && asked < at + BLOCK + BLOCK; asked++) {
       prefetch(bloom, ps_hash_first(hashes[asked]), first);
     }
     start_block(bloom, hashes, at, n - at < BLOCK ? n : at + BLOCK, first, found, &blocks[turn]);
