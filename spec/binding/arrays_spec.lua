@@ -32,10 +32,10 @@ kinds.describe(describe, function(kind)
   end)
 
   it("is the same after add_many in pages of its own", function()
-    if not kind.pages then
+    if not kind.page then
       return
     end
-    local whole, single = kind.new(kind.pages), kind.new(kind.pages)
+    local whole, single = kind.new(kind.page), kind.new(kind.page)
     whole:add_many(kind.items(1, 1000))
     kind.fill(single, 1, 1000)
     assert.equal(single, whole)

@@ -256,8 +256,8 @@ kinds.describe(describe, function(kind)
   end)
 
   it("merges in pages of its own", function()
-    if kind.pages then
-      local a, b = kind.fill(kind.new(kind.pages), 1, 100), kind.fill(kind.new(kind.pages), 50, 200)
+    if kind.page then
+      local a, b = kind.fill(kind.new(kind.page), 1, 100), kind.fill(kind.new(kind.page), 50, 200)
       local union = a:union(b)
       assert.same(kind.answers(union), kind.answers(a:merge(b)))
       assert.equal(union, a)

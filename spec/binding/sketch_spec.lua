@@ -121,7 +121,7 @@ kinds.describe(describe, function(kind)
     for _, pair in pairs(kind.unlike) do
       assert.is_false(kind.new(pair[1]) == kind.new(pair[2]))
     end
-    assert.is_true(kind.new(kind.pages) == kind.new(kind.pages))
+    assert.is_true(kind.new(kind.page) == kind.new(kind.page))
   end)
 
   it("is compared with anything without an error", function()

@@ -193,8 +193,8 @@ kinds.describe(describe, function(kind)
   end)
 
   it("comes back from pages of its own", function()
-    if kind.pages then
-      local sketch, pieces = kind.fill(kind.new(kind.pages), 1, 1000), {}
+    if kind.page then
+      local sketch, pieces = kind.fill(kind.new(kind.page), 1, 1000), {}
       assert.equal(sketch, through_file(sketch))
       for piece in sketch:chunks(MEGABYTE + 1) do
         pieces[#pieces + 1] = piece

@@ -22,7 +22,8 @@
 --   huge       options that are in range and need more than the default limit
 --   bytes(o)   of the payload by the published formula, for huge options and for those of `megabytes`
 --   megabytes  options of a sketch with a payload of 1 to 2 MB
---   pages      options of a sketch with a payload of 4 MiB or more, which lives in pages of its own; or nil
+--   page       options of a sketch with a payload of 4 MiB, the least that lives in pages of its own; or nil
+--   pages      options of one with a payload of 64 MiB; or nil
 --   fields     what the header says of the kind, in order: name, bytes, and hostile values as hexadecimal digits; one
 --              of 8 bytes that `sizes` the payload is tried with more
 --   corrupt    payloads that no calls lead to: name, form, and the change to the payload
@@ -111,6 +112,7 @@ kinds[#kinds + 1] = {
     return math.ceil(bits / 64) * 8
   end,
   megabytes = { capacity = 1e6, fp_rate = 0.01 },
+  page = { bits = 2 ^ 25, hashes = 4 },
   pages = { bits = 2 ^ 29, hashes = 4 },
   fields = {
     { "bits", 8, { "0000000000000000", "0000000000000001", "4000000000000001", "ffffffffffffffff" },
@@ -205,6 +207,7 @@ kinds[#kinds + 1] = {
     return 16 + width * depth * 4 -- after the total and the flag
   end,
   megabytes = { width = 60000, depth = 5 },
+  page = { width = 2 ^ 18, depth = 4 },
   pages = { width = 2 ^ 22, depth = 4 },
   fields = {
     { "width", 8, { "0000000000000000", "0000000000000001", "0020000000000001", "ffffffffffffffff" },
