@@ -5,8 +5,8 @@
  * can be derived from the payload. Derived state is never read from bytes: attach() rebuilds it.
  *
  * A flat sketch works on a payload that somebody else owns: memory inside a Lua userdata, a mapped
- * file. A kind with `release` owns its memory instead, through the ps_memory it is given at
- * creation, and may change shape while it grows.
+ * file. A sketch that grows owns its memory instead, through the ps_memory it is given at creation,
+ * and may change shape.
  *
  * A kind is one constant struct ps_kind. The functions in base/sketch.h, and through them the Lua
  * binding, work on any kind by this contract alone. NULL means that the kind has no such thing or
@@ -40,7 +40,7 @@ struct ps_sketch {
   uint64_t held;          /* bytes of memory at the payload, derived state beside it included */
   uint64_t seed;
   uint64_t max_bytes;             /* what size() and growth may not pass */
-  const struct ps_memory *memory; /* NULL unless the kind has `release` */
+  const struct ps_memory *memory; /* NULL unless the sketch owns its payload: ps_owns() */
   uint32_t flags;                 /* enum ps_sketch_flags */
 };
 
@@ -94,11 +94,15 @@ struct ps_field {
 
 /* ---- info: parameters and state as named values ---- */
 
+/* The most numbers in a list. */
+#define PS_LIST_MAX 64
+
 /* Told each value in turn; a later value of the same name replaces the earlier one. */
 struct ps_report {
   void (*integer)(struct ps_report *report, const char *name, uint64_t value);
   void (*number)(struct ps_report *report, const char *name, double value);
   void (*boolean)(struct ps_report *report, const char *name, bool value);
+  void (*list)(struct ps_report *report, const char *name, const double *values, size_t n);
 };
 
 /* ---- the contract ---- */
@@ -119,9 +123,9 @@ struct ps_kind {
   /* Are the parameters, as read from bytes, ones that plan() could have made? Must hold before
    * size() and init() may be called. PS_ERR_RANGE. */
   enum ps_status (*validate)(struct ps_sketch *sketch, struct ps_error *error);
-  /* Bytes of the payload at its largest, UINT64_MAX when that does not fit 64 bits. A kind without
-   * `release` gets exactly as many; for the others it is what the limit is compared with at
-   * creation. */
+  /* Bytes of the payload at its largest, UINT64_MAX when that does not fit 64 bits. A sketch that
+   * does not own its memory gets exactly as many; for the others it is what the limit is compared
+   * with at creation. */
   uint64_t (*size)(const struct ps_sketch *sketch);
 
   /* Empty state: on a payload of zeros, or for an owner of memory by taking it. NULL: zeros are it.
@@ -131,9 +135,11 @@ struct ps_kind {
   enum ps_status (*check)(const struct ps_sketch *sketch, struct ps_error *error);
   /* Rebuilds what is derived from a checked payload. NULL: nothing is. */
   void (*attach)(struct ps_sketch *sketch);
-  /* Back to as after init(). Cannot fail: an owner of memory keeps some. */
+  /* Back to as after init(). Cannot fail: an owner of memory keeps some. NULL: immutable. */
   void (*clear)(struct ps_sketch *sketch);
-  /* Frees what the kind owns, leaves payload NULL; twice is harmless. NULL: owns nothing. */
+  /* Does a sketch of these parameters own its memory? NULL: all of a kind with `release` do. */
+  bool (*owns)(const struct ps_sketch *sketch);
+  /* Frees what an owner owns, leaves payload NULL; twice is harmless. NULL: none owns anything. */
   void (*release)(struct ps_sketch *sketch);
   /* For owners of memory: makes `copy`, a struct copied from `source`, own a payload of its own.
    * PS_ERR_MEMORY, `copy` then released. */
@@ -142,17 +148,17 @@ struct ps_kind {
 
   /* How many items it stands for, at most PS_COUNT_MAX. */
   uint64_t (*count)(const struct ps_sketch *sketch);
-  /* `target` and `source` agree in all matched fields. PS_ERR_FULL, PS_ERR_MEMORY. NULL: immutable.
-   */
+  /* `target` and `source` agree in all matched fields. PS_ERR_FULL, PS_ERR_MEMORY. NULL: does not
+   * merge. */
   enum ps_status (*merge)(struct ps_sketch *target, const struct ps_sketch *source,
                           struct ps_error *error);
   /* Same state, given same parameters. NULL: same payload bytes. */
   bool (*equal)(const struct ps_sketch *a, const struct ps_sketch *b);
 
-  /* Is the live payload what is stored? NULL: always. Where it is not, these translate: `encode`
-   * fills exactly encoded_size() bytes; `decode`, given either form, sets up the payload of a
-   * struct that has parameters only, with PS_ERR_CORRUPT or PS_ERR_MEMORY, then released. What it
-   * allocates is bounded by the bytes or by size(). */
+  /* Is the live payload what is stored? NULL: always; so it is for all that own no memory. Where it
+   * is not, `encode` fills exactly encoded_size() bytes. `decode`, of owners of memory, given
+   * either form, sets up the payload of a struct that has parameters only, with PS_ERR_CORRUPT or
+   * PS_ERR_MEMORY, then released. What it allocates is bounded by the bytes or by size(). */
   bool (*flat)(const struct ps_sketch *sketch);
   uint64_t (*encoded_size)(const struct ps_sketch *sketch);
   /* The most that encoded_size() can be for these parameters: larger claims are refused unread.

@@ -93,15 +93,21 @@ enum ps_status ps_check_limit(const struct ps_sketch *sketch, struct ps_error *e
   return PS_OK;
 }
 
+bool ps_owns(const struct ps_sketch *sketch)
+{
+  const struct ps_kind *kind = sketch->kind;
+  return kind->release != NULL && (kind->owns == NULL || kind->owns(sketch));
+}
+
 uint64_t ps_payload_size(const struct ps_sketch *sketch)
 {
-  return sketch->kind->release != NULL ? 0 : sketch->kind->size(sketch);
+  return ps_owns(sketch) ? 0 : sketch->kind->size(sketch);
 }
 
 /* Gives a planned sketch its memory: the caller's payload, or a source of its own. */
 static void bind(struct ps_sketch *sketch, void *payload, const struct ps_memory *memory)
 {
-  if (sketch->kind->release != NULL) {
+  if (ps_owns(sketch)) {
     sketch->memory = memory;
   } else {
     sketch->payload = payload;
@@ -120,7 +126,7 @@ enum ps_status ps_copy(struct ps_sketch *copy, const struct ps_sketch *source, v
                        struct ps_error *error)
 {
   memcpy(copy, source, source->kind->struct_size);
-  if (source->kind->clone != NULL) {
+  if (ps_owns(source)) {
     return source->kind->clone(copy, source, error);
   }
   copy->payload = payload;
@@ -130,7 +136,7 @@ enum ps_status ps_copy(struct ps_sketch *copy, const struct ps_sketch *source, v
 
 void ps_release(struct ps_sketch *sketch)
 {
-  if (sketch->kind->release != NULL) {
+  if (ps_owns(sketch)) {
     sketch->kind->release(sketch);
   }
   sketch->payload = NULL;
@@ -145,6 +151,9 @@ enum ps_status ps_compatible(const struct ps_sketch *a, const struct ps_sketch *
   if (a->kind != b->kind) {
     return ps_fail(error, PS_ERR_KIND, "kind mismatch (expected %s, got %s)", a->kind->name,
                    b->kind->name);
+  }
+  if (a->kind->merge == NULL) {
+    return ps_fail(error, PS_ERR_ARGUMENT, "a %s does not merge", a->kind->name);
   }
   for (const struct ps_field *field = a->kind->fields; field->name != NULL; field++) {
     if (field->matched && field_bits(a, field) != field_bits(b, field)) {
@@ -166,13 +175,7 @@ enum ps_status ps_merge(struct ps_sketch *target, const struct ps_sketch *source
                         struct ps_error *error)
 {
   enum ps_status status = ps_compatible(target, source, error);
-  if (status != PS_OK) {
-    return status;
-  }
-  if (target->kind->merge == NULL) {
-    return ps_fail(error, PS_ERR_ARGUMENT, "a %s does not merge", target->kind->name);
-  }
-  return target->kind->merge(target, source, error);
+  return status != PS_OK ? status : target->kind->merge(target, source, error);
 }
 
 bool ps_equal(const struct ps_sketch *a, const struct ps_sketch *b)
@@ -220,10 +223,11 @@ static bool is_flat(const struct ps_sketch *sketch)
   return sketch->kind->flat == NULL || sketch->kind->flat(sketch);
 }
 
-/* What a kind owns it may move while it grows, so an encoder that outlives a call needs a copy. */
+/* What a sketch owns it may move while it grows, so an encoder that outlives a call needs a copy.
+ */
 static bool stays_in_place(const struct ps_sketch *sketch)
 {
-  return is_flat(sketch) && sketch->kind->release == NULL;
+  return is_flat(sketch) && !ps_owns(sketch);
 }
 
 static uint64_t stored_size(const struct ps_sketch *sketch)
@@ -314,7 +318,7 @@ static enum ps_status check_payload_size(const struct ps_sketch *sketch,
 {
   const struct ps_kind *kind = sketch->kind;
   bool flat = (header->flags & PS_HEADER_FLAT) != 0;
-  if (kind->flat == NULL && !flat) {
+  if (!flat && (kind->flat == NULL || !ps_owns(sketch))) {
     return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a %s is always flat)", kind->name);
   }
   if (flat && header->payload_size != kind->size(sketch)) {
@@ -380,7 +384,7 @@ static enum ps_status decode_state(struct ps_sketch *sketch, const struct ps_hea
   if (ps_hash(bytes, header->payload_size, 0) != ps_load64(trailer)) {
     return ps_fail(error, PS_ERR_CHECKSUM, "payload checksum mismatch");
   }
-  if (kind->decode != NULL) {
+  if (ps_owns(sketch)) {
     bool flat = (header->flags & PS_HEADER_FLAT) != 0;
     enum ps_status status = kind->decode(sketch, bytes, header->payload_size, flat, error);
     if (status != PS_OK) {

@@ -17,8 +17,11 @@ enum ps_status ps_plan(struct ps_sketch *sketch, const struct ps_kind *kind,
 /* Refuses what is larger than sketch->max_bytes: "needs N bytes, limit M". PS_ERR_LIMIT. */
 enum ps_status ps_check_limit(const struct ps_sketch *sketch, struct ps_error *error);
 
+/* Does the sketch, planned or made, own its memory? The payload of one that does may move. */
+bool ps_owns(const struct ps_sketch *sketch);
+
 /* Bytes of zeroed memory, best at a multiple of 64, that the caller owes ps_init(), ps_copy() and
- * ps_decode(); 0 for kinds that own their memory. */
+ * ps_decode(); 0 for sketches that own their memory. */
 uint64_t ps_payload_size(const struct ps_sketch *sketch);
 
 /* Makes a planned sketch an empty one. PS_ERR_MEMORY. */
@@ -34,12 +37,13 @@ void ps_release(struct ps_sketch *sketch);
 
 /* ---- two of them ---- */
 
-/* PS_OK, PS_ERR_KIND or PS_ERR_MISMATCH; the message names the field. */
+/* Would they merge? PS_OK, PS_ERR_KIND, PS_ERR_MISMATCH with a message that names the field, or
+ * PS_ERR_ARGUMENT for kinds that do not merge. */
 enum ps_status ps_compatible(const struct ps_sketch *a, const struct ps_sketch *b,
                              struct ps_error *error);
 
-/* Adds source to target, or changes nothing: PS_ERR_KIND, PS_ERR_MISMATCH, PS_ERR_ARGUMENT for
- * kinds that do not merge, PS_ERR_FULL, PS_ERR_MEMORY. */
+/* Adds source to target, or changes nothing: refusals of ps_compatible(), PS_ERR_FULL,
+ * PS_ERR_MEMORY. */
 enum ps_status ps_merge(struct ps_sketch *target, const struct ps_sketch *source,
                         struct ps_error *error);
 

@@ -188,8 +188,7 @@ static void check_elements(lua_State *L, size_t n)
 /* A sketch that may run out of memory takes all in one call, so that it can refuse all. */
 static bool takes_all_at_once(const struct ps_sketch *sketch)
 {
-  return sketch->kind->release != NULL &&
-         !(sketch->kind->flat != NULL && sketch->kind->flat(sketch));
+  return ps_owns(sketch) && !(sketch->kind->flat != NULL && sketch->kind->flat(sketch));
 }
 
 /* All are checked before the first is added: by hashing them, if there is room for the hashes. */

@@ -181,9 +181,11 @@ int psl_fail(lua_State *L, const struct ps_error *error)
  * with them any Lua code: what is asked of a sketch is asked before. */
 struct kept_value {
   const char *name;
-  enum { KEPT_INTEGER, KEPT_NUMBER, KEPT_BOOLEAN } type;
+  enum { KEPT_INTEGER, KEPT_NUMBER, KEPT_BOOLEAN, KEPT_LIST } type;
   uint64_t integer;
   double number;
+  size_t n;
+  double list[PS_LIST_MAX];
 };
 
 #define KEPT_MAX 32
@@ -224,6 +226,24 @@ static void keep_boolean(struct ps_report *report, const char *name, bool boolea
   value->integer = boolean;
 }
 
+static void keep_list(struct ps_report *report, const char *name, const double *values, size_t n)
+{
+  struct kept_value *value = keep(report, name);
+  assert(n <= PS_LIST_MAX);
+  value->type = KEPT_LIST;
+  value->n = n;
+  memcpy(value->list, values, n * sizeof *values);
+}
+
+static void push_list(lua_State *L, const double *values, size_t n)
+{
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_pushnumber(L, values[i]);
+    lua_rawseti(L, -2, (int)(i + 1));
+  }
+}
+
 static void push_kept(lua_State *L, const struct kept_value *value)
 {
   switch (value->type) {
@@ -236,6 +256,9 @@ static void push_kept(lua_State *L, const struct kept_value *value)
   case KEPT_BOOLEAN:
     lua_pushboolean(L, value->integer != 0);
     break;
+  case KEPT_LIST:
+    push_list(L, value->list, value->n);
+    break;
   }
 }
 
@@ -246,7 +269,9 @@ static uint64_t bytes_of(const struct psl_box *box)
 
 void psl_push_report(lua_State *L, const struct ps_sketch *sketch, uint64_t bytes)
 {
-  struct kept_report kept = {.report = {keep_integer, keep_number, keep_boolean}};
+  struct kept_report kept;
+  kept.report = (struct ps_report){keep_integer, keep_number, keep_boolean, keep_list};
+  kept.n = 0;
   const char *kind = sketch->kind->name;
   if (sketch->kind->seeded && !(sketch->flags & PS_SEED_SECRET)) {
     keep_integer(&kept.report, "seed", sketch->seed);
@@ -307,7 +332,7 @@ static void take_over(struct ps_sketch *sketch, struct ps_sketch *copy)
 {
   unsigned char swapped[PS_STRUCT_MAX];
   const size_t size = sketch->kind->struct_size;
-  if (sketch->kind->release == NULL) {
+  if (!ps_owns(sketch)) {
     memcpy(sketch->payload, copy->payload, sketch->held);
     copy->payload = sketch->payload;
     memcpy(sketch, copy, size);
@@ -364,6 +389,7 @@ A new sketch that stands for this one and others together; also `a | b` on Lua 5
 static int sketch_union(lua_State *L)
 {
   psl_self(L);
+  psl_check(L, 2);
   return psl_union(L);
 }
 
@@ -401,10 +427,14 @@ static int sketch_copy(lua_State *L)
 Forgets everything: the sketch is as it was constructed. O(size).
 @function sketch:clear
 @return the sketch itself
+@raise for kinds that never change
 */
 static int sketch_clear(lua_State *L)
 {
   struct ps_sketch *sketch = psl_self(L);
+  if (sketch->kind->clear == NULL) {
+    luaL_error(L, "a %s does not change", sketch->kind->name);
+  }
   sketch->kind->clear(sketch);
   lua_settop(L, 1);
   return 1;

@@ -66,8 +66,10 @@ kinds.describe_forms(describe, function(form, kind)
     local a, b, c = with(1, 10), with(8, 150), with(140, 300)
     local left, right = a:union(b):union(c), a:union(b:union(c))
     expect.same_bytes(left:encode(), right:encode())
-    expect.same_bytes(left:encode(), ps.union(b, a, c):encode())
-    expect.same_bytes(left:encode(), ps.union(c, b, a):encode())
+    if kind.merges ~= "in order" then
+      expect.same_bytes(left:encode(), ps.union(b, a, c):encode())
+      expect.same_bytes(left:encode(), ps.union(c, b, a):encode())
+    end
   end)
 
   it("is unchanged by merging with an empty sketch, and becomes what an empty one is merged with", function()
@@ -224,6 +226,7 @@ kinds.describe(describe, function(kind)
     expect.raise_saying("closed", a.merge, a, closed)
     expect.raise_saying("closed", a.union, a, closed)
     expect.raise(a.merge, a)
+    expect.raise(a.union, a)
     expect.raise(a.compatible, a)
     for _, call in ipairs { a.merge, a.union, a.compatible } do
       expect.raise(call, a, nil)

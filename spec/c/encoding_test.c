@@ -165,7 +165,7 @@ static void check_in_place(const struct variant *v, size_t keys)
   make_with(&source, v, keys);
   struct bytes bytes = encode_in_pieces(sketch_in(&source), PS_PAGED, SIZE_MAX);
   const struct ps_kind *kind = sketch_in(&source)->kind;
-  if (kind->release == NULL && kind->decode == NULL) {
+  if (!ps_owns(sketch_in(&source))) {
     unsigned char *payload = bytes.at + PS_PAGE_SIZE;
     CHECK(ps_header_read(&header, bytes.at, bytes.size, bytes.size, &error) == PS_OK);
     CHECK(ps_decode_plan(&mapped.sketch, kind, &header, &error) == PS_OK);
@@ -198,9 +198,17 @@ static void on_boolean(struct ps_report *report, const char *name, bool value)
   CHECK(name != NULL);
 }
 
+static void on_list(struct ps_report *report, const char *name, const double *values, size_t n)
+{
+  CHECK_WITH(n <= PS_LIST_MAX, "%s has %zu values", name, n);
+  for (size_t i = 0; i < n; i++) {
+    on_number(report, name, values[i]);
+  }
+}
+
 static void check_asking(const struct variant *v, size_t keys)
 {
-  struct ps_report report = {on_integer, on_number, on_boolean};
+  struct ps_report report = {on_integer, on_number, on_boolean, on_list};
   struct specimen specimen, copy;
   struct ps_error error;
   bool found;

@@ -44,10 +44,13 @@ static void check_options(const struct ps_kind *kind)
 static void check_functions(const struct ps_kind *kind)
 {
   test_about("%s", kind->name);
-  CHECK(kind->plan && kind->validate && kind->size && kind->clear && kind->count);
+  CHECK(kind->plan && kind->validate && kind->size && kind->count);
   CHECK(!kind->flat == !kind->encode && !kind->flat == !kind->encoded_size);
-  CHECK(!kind->flat || kind->decode);
-  CHECK(!kind->release == !kind->clone && (!kind->release || kind->init));
+  CHECK(!kind->release == !kind->clone && !kind->release == !kind->decode);
+  CHECK(!kind->flat || kind->release);
+  CHECK(!kind->owns || (kind->release && kind->flat));
+  CHECK(!kind->release || kind->init);
+  CHECK(!kind->clear == !kind->add_hashes);
   CHECK(kind->struct_size <= PS_STRUCT_MAX);
   CHECK(ps_kind_by_name(kind->name) == kind && ps_kind_by_id(kind->id) == kind);
 }
@@ -136,7 +139,7 @@ static void check_held(const struct variant *v, size_t keys)
   uint64_t most = sketch->kind->size(sketch);
   CHECK_WITH(sketch->held <= (most < 64 ? 64 : most), "%ju bytes, %ju planned",
              (uintmax_t)sketch->held, (uintmax_t)most);
-  CHECK(sketch->kind->release == NULL || sketch->held == test_memory.live);
+  CHECK(!ps_owns(sketch) || sketch->held == test_memory.live);
   discard(&specimen);
 }
 

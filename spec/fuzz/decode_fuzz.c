@@ -50,6 +50,14 @@ static void on_boolean(struct ps_report *report, const char *name, bool value)
   MUST(name != NULL && (value == true || value == false));
 }
 
+static void on_list(struct ps_report *report, const char *name, const double *values, size_t n)
+{
+  MUST(n <= PS_LIST_MAX);
+  for (size_t i = 0; i < n; i++) {
+    on_number(report, name, values[i]);
+  }
+}
+
 static void ask_bloom(const struct ps_bloom *bloom)
 {
   double alike = ps_bloom_jaccard(bloom, bloom);
@@ -82,7 +90,7 @@ static void ask_hyperloglog(const struct ps_hyperloglog *hll)
 /* Whatever can be asked without changing anything. */
 static void ask(const struct ps_sketch *sketch)
 {
-  struct ps_report report = {on_integer, on_number, on_boolean};
+  struct ps_report report = {on_integer, on_number, on_boolean, on_list};
   MUST(sketch->kind->count(sketch) <= PS_COUNT_MAX);
   MUST(ps_equal(sketch, sketch));
   ps_report_on(sketch, &report);
