@@ -46,21 +46,13 @@ static void start(lua_State *L, struct ps_encoder *encoder, const struct ps_sket
 static uint64_t push_piece(lua_State *L, struct ps_encoder *encoder, const struct ps_sketch *sketch,
                            uint64_t most)
 {
-  luaL_Buffer buffer;
-  uint64_t done = 0;
-  size_t n;
-  luaL_buffinit(L, &buffer);
-  do {
-    uint64_t left = most - done;
-    size_t room = left < LUAL_BUFFERSIZE ? (size_t)left : LUAL_BUFFERSIZE;
-    char *piece = luaL_prepbuffer(&buffer);
-    psl_check_open(L, sketch);
-    n = ps_encoder_read(encoder, piece, room);
-    luaL_addsize(&buffer, n);
-    done += n;
-  } while (n > 0);
-  luaL_pushresult(&buffer);
-  return done;
+  uint64_t left = encoder->total - encoder->at, size = left < most ? left : most;
+  char *piece = psl_push_scratch(L, size);
+  psl_check_open(L, sketch);
+  ps_encoder_read(encoder, piece, (size_t)size);
+  lua_pushlstring(L, piece, (size_t)size);
+  lua_remove(L, -2);
+  return size;
 }
 
 /***
@@ -78,9 +70,9 @@ int psl_encode(lua_State *L)
   return 1;
 }
 
-/* Upvalues of the iterator: what keeps the encoder alive, the sketch, the most bytes of a piece,
- * the encoder, and what keeps its scratch alive. */
-enum { CHUNKS_SKETCH = 2, CHUNKS_MOST, CHUNKS_ENCODER, CHUNKS_UPVALUES = 5 };
+/* Upvalues of the iterator behind PSL_STATE: the sketch, the most bytes of a piece, the encoder,
+ * and what keeps encoder and scratch alive. */
+enum { CHUNKS_SKETCH = 2, CHUNKS_MOST, CHUNKS_ENCODER, CHUNKS_UPVALUES = 6 };
 
 static int next_chunk(lua_State *L)
 {
@@ -106,9 +98,11 @@ int psl_chunks(lua_State *L)
   const struct ps_sketch *sketch = psl_self(L);
   uint64_t most = psl_whole(L, 2, "bytes", 1);
   struct ps_encoder *encoder = psl_push_scratch(L, sizeof *encoder);
+  lua_pushvalue(L, PSL_STATE);
   lua_pushvalue(L, 1);
   lua_pushnumber(L, (lua_Number)most);
   lua_pushlightuserdata(L, encoder);
+  lua_pushvalue(L, -5);
   start(L, encoder, sketch, PS_TIGHT);
   lua_pushcclosure(L, next_chunk, CHUNKS_UPVALUES);
   return 1;
