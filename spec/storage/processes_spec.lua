@@ -121,7 +121,11 @@ describe("two processes", function()
       assert(sketch:save(path))
       io.open(path .. ".saved" .. mark, "w"):close()
       local deadline = os.time() + 2
-      repeat assert(sketch:save(path)) until os.time() >= deadline and io.open(path .. ".saved2")
+      local function other_has_saved()
+        local file = io.open(path .. ".saved2")
+        return file and file:close()
+      end
+      repeat assert(sketch:save(path)) until os.time() >= deadline and other_has_saved()
       if done then io.open(done, "w"):close() end
     ]])
     local reader = script("reader", [[
