@@ -315,14 +315,15 @@ void bench_clear(struct bench_run *run)
   run->sketch->kind->clear(run->sketch);
 }
 
-/* Places come from a counter, so that no read waits for another. */
+/* Places come from a counter, so that no read waits for another, and in no pattern that hardware
+ * could learn. */
 static uint64_t read_lines(struct bench_run *run)
 {
   const struct ps_pages *pages = run->more;
   const unsigned char *bytes = pages->address;
   uint64_t lines = pages->size / LINE, sum = 0;
   for (uint64_t i = run->from; i < run->from + run->n; i++) {
-    sum += bytes[ps_hash_place(i * PS_HASH_STEP, lines) * LINE];
+    sum += bytes[ps_hash_place(bench_random(i), lines) * LINE];
   }
   return sum;
 }

@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "kinds.h"
 #include "membership/bloom.h"
 
 #define IN_CACHE 100000
@@ -14,45 +16,92 @@
 #define SLICE 1000000
 #define ROUNDS 4
 
-static uint64_t add_each(struct bench_run *run)
+/* ---- one key a call: of each kind a loop with its own functions in it ---- */
+
+typedef bool add_one(struct ps_sketch *sketch, uint64_t hash);
+typedef bool has_one(const struct ps_sketch *sketch, uint64_t hash);
+
+static inline __attribute__((always_inline)) uint64_t add_each(struct bench_run *run, add_one *add)
 {
-  struct ps_bloom *bloom = (struct ps_bloom *)run->sketch;
   uint64_t sum = 0;
   for (size_t i = run->from; i < run->from + run->n; i++) {
-    sum += ps_bloom_add(bloom, bench_hash(run->keys, i));
+    sum += add(run->sketch, bench_hash(run->keys, i));
   }
   return sum;
 }
 
-static uint64_t has_each(struct bench_run *run)
+static inline __attribute__((always_inline)) uint64_t has_each(struct bench_run *run, has_one *has)
 {
-  const struct ps_bloom *bloom = (const struct ps_bloom *)run->sketch;
   uint64_t sum = 0;
   for (size_t i = run->from; i < run->from + run->n; i++) {
-    sum += ps_bloom_has(bloom, bench_hash(run->keys, i));
+    sum += has(run->sketch, bench_hash(run->keys, i));
   }
   return sum;
 }
+
+#define HAS_EACH(kind)                                                                             \
+  static inline bool kind##_has(const struct ps_sketch *sketch, uint64_t hash)                     \
+  {                                                                                                \
+    return ps_##kind##_has((const struct ps_##kind *)sketch, hash);                                \
+  }                                                                                                \
+  static uint64_t kind##_has_each(struct bench_run *run)                                           \
+  {                                                                                                \
+    return has_each(run, kind##_has);                                                              \
+  }
+
+#define ADD_EACH(kind)                                                                             \
+  static uint64_t kind##_add_each(struct bench_run *run)                                           \
+  {                                                                                                \
+    return add_each(run, kind##_add);                                                              \
+  }
+
+static inline bool bloom_add(struct ps_sketch *sketch, uint64_t hash)
+{
+  return ps_bloom_add((struct ps_bloom *)sketch, hash);
+}
+
+ADD_EACH(bloom)
+HAS_EACH(bloom)
+
+/* ---- what is measured ---- */
+
+static const struct filter {
+  const struct ps_kind *kind;
+  double fp_rate;
+  bench_body *add_each, *has_each; /* add_each NULL: built at once */
+} filters[] = {
+    {&ps_bloom, 0.01, bloom_add_each, bloom_has_each},
+};
 
 /* Ways to call. */
+enum { ONE_BY_ONE, BATCHES, BATCHES_OF_HASHES, WAYS };
+
 static const struct way {
   const char *name;
-  bench_body *add, *has;
+  bench_body *add, *has; /* NULL: the kind's own loop */
   bool hashing;
-} ways[] = {
-    {"one by one", add_each, has_each, true},
+} ways[WAYS] = {
+    {"one by one", NULL, NULL, true},
     {"batches", bench_add_batches, bench_has_batches, true},
     {"batches of hashes", bench_add_hashed, bench_has_hashed, false},
 };
 
-enum { WAYS = sizeof ways / sizeof *ways };
+static bench_body *body_to_add(const struct filter *filter, int way)
+{
+  return ways[way].add != NULL ? ways[way].add : filter->add_each;
+}
 
-static void row(const char *what, const struct way *way, const struct bench_keys *keys, double ns,
-                double hash, double line)
+static bench_body *body_to_ask(const struct filter *filter, int way)
+{
+  return ways[way].has != NULL ? ways[way].has : filter->has_each;
+}
+
+static void row(const char *what, int way, const struct bench_keys *keys, double ns, double hash,
+                double line)
 {
   char name[64];
-  snprintf(name, sizeof name, "%s, %s, %s", what, keys->name, way->name);
-  bench_row(name, ns, way->hashing ? hash : NAN, line);
+  snprintf(name, sizeof name, "%s, %s, %s", what, keys->name, ways[way].name);
+  bench_row(name, ns, ways[way].hashing ? hash : NAN, line);
 }
 
 /* Keys of which the filter has all, none, or half, in no order that could be learnt. */
@@ -72,8 +121,8 @@ static struct bench_keys keys_of_set(int set, enum bench_key_type type, uint64_t
 }
 
 /* Lookups of the keys that stand for the n numbers from `first` on, which the filter has. */
-static void measure_has(struct ps_sketch *sketch, enum bench_key_type type, uint64_t first,
-                        size_t n, double line)
+static void measure_has(const struct filter *filter, struct ps_sketch *sketch,
+                        enum bench_key_type type, uint64_t first, size_t n, double line)
 {
   for (int set = 0; set < SETS; set++) {
     struct bench_keys keys = keys_of_set(set, type, first, n);
@@ -81,8 +130,9 @@ static void measure_has(struct ps_sketch *sketch, enum bench_key_type type, uint
     struct bench_run run = {
         .sketch = sketch, .keys = &keys, .hashes = hashes, .n = n, .window = BENCH_WINDOW};
     double hash = bench_least(bench_hash_alone, NULL, &run);
-    for (int i = 0; i < WAYS; i++) {
-      row(set_names[set], &ways[i], &keys, bench_least(ways[i].has, NULL, &run), hash, line);
+    for (int way = 0; way < WAYS; way++) {
+      double ns = bench_least(body_to_ask(filter, way), NULL, &run);
+      row(set_names[set], way, &keys, ns, hash, line);
     }
     free(hashes);
     bench_keys_free(&keys);
@@ -92,32 +142,89 @@ static void measure_has(struct ps_sketch *sketch, enum bench_key_type type, uint
 static void note_size_and_rate(const struct ps_sketch *sketch, double n)
 {
   size_t wrong = 0;
+  bool found;
   for (uint64_t i = 0; i < PROBES; i++) {
-    wrong += ps_bloom_has((const struct ps_bloom *)sketch, bench_hash_of(i + (UINT64_C(1) << 41)));
+    sketch->kind->has_hashes(sketch, &(uint64_t){bench_hash_of(i + (UINT64_C(1) << 41))}, 1,
+                             &found);
+    wrong += found;
   }
-  bench_note("bits per key %.2f, false positives %.3f %% of %d", (double)sketch->held * 8 / n,
+  bench_note("bits per key %.2f, false positives %.4f %% of %d", (double)sketch->held * 8 / n,
              (double)wrong * 100 / PROBES, PROBES);
 }
 
-static void measure_in_cache(struct ps_sketch *sketch, enum bench_key_type type, double line)
+static void title(const struct filter *filter, const struct ps_sketch *sketch, const char *where,
+                  int n)
+{
+  bench_title("%s %s: %d keys at %.3g %%, %.1f MB", filter->kind->name, where, n,
+              filter->fp_rate * 100, (double)sketch->held / 1e6);
+  bench_columns("ns", "XXH3", "line");
+}
+
+static void make(struct bench_sketch *made, const struct filter *filter, int n)
+{
+  const struct bench_option options[] = {{"capacity", n}, {"fp_rate", filter->fp_rate}, {NULL, 0}};
+  bench_make(made, filter->kind, options);
+}
+
+/* Adds the keys of numbers first .. end-1, those that the integers of bench_keys_from() are. */
+static uint64_t fill(struct ps_sketch *sketch, uint64_t first, uint64_t end)
+{
+  uint64_t hashes[BENCH_BATCH];
+  struct ps_error error;
+  size_t changed;
+  for (uint64_t i = first; i < end;) {
+    size_t n = 0;
+    for (; n < BENCH_BATCH && i < end; n++, i++) {
+      hashes[n] = bench_hash_of(i);
+    }
+    if (sketch->kind->add_hashes(sketch, hashes, n, &changed, &error) != PS_OK) {
+      bench_fail(error.message);
+    }
+  }
+  return end;
+}
+
+/* ---- in cache ---- */
+
+static void measure_in_cache(const struct filter *filter, struct ps_sketch *sketch,
+                             enum bench_key_type type, double line)
 {
   struct bench_keys keys = bench_keys_from(type, 0, IN_CACHE);
   uint64_t *hashes = bench_hashes_of(&keys);
   struct bench_run run = {
       .sketch = sketch, .keys = &keys, .hashes = hashes, .n = IN_CACHE, .window = BENCH_WINDOW};
   double hash = bench_least(bench_hash_alone, NULL, &run);
-  for (int i = 0; i < WAYS; i++) {
-    row("add", &ways[i], &keys, bench_least(ways[i].add, bench_clear, &run), hash, line);
+  for (int way = 0; way < WAYS; way++) {
+    double ns = bench_least(body_to_add(filter, way), bench_clear, &run);
+    row("add", way, &keys, ns, hash, line);
   }
-  measure_has(sketch, type, 0, IN_CACHE, line);
+  measure_has(filter, sketch, type, 0, IN_CACHE, line);
   free(hashes);
   bench_keys_free(&keys);
 }
 
+static void in_cache(const struct filter *filter)
+{
+  struct bench_sketch made;
+  struct ps_sketch *sketch = &made.any.sketch;
+  make(&made, filter, IN_CACHE);
+  title(filter, sketch, "in cache", IN_CACHE);
+  double line = bench_line(sketch->held);
+  for (enum bench_key_type type = 0; type < BENCH_KEY_TYPES; type++) {
+    measure_in_cache(filter, sketch, type, line);
+  }
+  sketch->kind->clear(sketch);
+  fill(sketch, 0, IN_CACHE);
+  note_size_and_rate(sketch, IN_CACHE);
+  bench_free(&made);
+}
+
+/* ---- out of cache ---- */
+
 /* Adds new keys in slices, so that each is added once, and prints each way's fastest slice.
  * Returns the number behind the last one added. */
-static uint64_t measure_growth(struct ps_sketch *sketch, enum bench_key_type type, uint64_t first,
-                               double line)
+static uint64_t measure_growth(const struct filter *filter, struct ps_sketch *sketch,
+                               enum bench_key_type type, uint64_t first, double line)
 {
   double least[WAYS] = {INFINITY, INFINITY, INFINITY}, hash = INFINITY;
   struct bench_keys keys;
@@ -126,62 +233,49 @@ static uint64_t measure_growth(struct ps_sketch *sketch, enum bench_key_type typ
     uint64_t *hashes = bench_hashes_of(&keys);
     struct bench_run run = {
         .sketch = sketch, .keys = &keys, .hashes = hashes, .n = SLICE, .window = BENCH_WINDOW};
-    for (size_t i = 0; i < WAYS; i++) {
-      run.from = i * SLICE;
+    for (int way = 0; way < WAYS; way++) {
+      run.from = (size_t)way * SLICE;
       hash = fmin(hash, bench_once(bench_hash_alone, &run));
-      least[i] = fmin(least[i], bench_once(ways[i].add, &run));
+      least[way] = fmin(least[way], bench_once(body_to_add(filter, way), &run));
     }
     free(hashes);
     bench_keys_free(&keys);
   }
-  for (int i = 0; i < WAYS; i++) {
-    row("add", &ways[i], &keys, least[i], hash, line);
+  for (int way = 0; way < WAYS; way++) {
+    row("add", way, &keys, least[way], hash, line);
   }
   return first;
 }
 
-static uint64_t fill(struct ps_sketch *sketch, uint64_t first, uint64_t end)
+static void out_of_cache(const struct filter *filter)
 {
-  for (uint64_t i = first; i < end; i++) {
-    ps_bloom_add((struct ps_bloom *)sketch, bench_hash_of(i));
-  }
-  return end;
-}
-
-static void title(const struct ps_sketch *sketch, const char *where, int n)
-{
-  bench_title("bloom %s: %d keys at 1 %%, %.1f MB", where, n, (double)sketch->held / 1e6);
-  bench_columns("ns", "XXH3", "line");
-}
-
-int main(void)
-{
-  static const struct bench_option small[] = {{"capacity", IN_CACHE}, {"fp_rate", 0.01}, {0}};
-  static const struct bench_option large[] = {{"capacity", OUT_OF_CACHE}, {"fp_rate", 0.01}, {0}};
   struct bench_sketch made;
   struct ps_sketch *sketch = &made.any.sketch;
-
-  bench_make(&made, &ps_bloom, small);
-  title(sketch, "in cache", IN_CACHE);
+  make(&made, filter, OUT_OF_CACHE);
+  title(filter, sketch, "out of cache", OUT_OF_CACHE);
   double line = bench_line(sketch->held);
-  for (enum bench_key_type type = 0; type < BENCH_KEY_TYPES; type++) {
-    measure_in_cache(sketch, type, line);
-  }
-  sketch->kind->clear(sketch);
-  fill(sketch, 0, IN_CACHE);
-  note_size_and_rate(sketch, IN_CACHE);
-  bench_free(&made);
-
-  bench_make(&made, &ps_bloom, large);
-  title(sketch, "out of cache", OUT_OF_CACHE);
-  line = bench_line(sketch->held);
   uint64_t grown = (uint64_t)BENCH_KEY_TYPES * ROUNDS * WAYS * SLICE;
   uint64_t end = fill(sketch, 0, OUT_OF_CACHE - grown);
   for (enum bench_key_type type = 0; type < BENCH_KEY_TYPES; type++) {
-    end = measure_growth(sketch, type, end, line);
-    measure_has(sketch, type, end - SLICE, SLICE, line);
+    end = measure_growth(filter, sketch, type, end, line);
+    measure_has(filter, sketch, type, end - SLICE, SLICE, line);
   }
   note_size_and_rate(sketch, OUT_OF_CACHE);
   bench_free(&made);
+}
+
+/* Every filter, or those that are named. */
+int main(int argc, char **argv)
+{
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+    bool wanted = argc < 2;
+    for (int j = 1; j < argc; j++) {
+      wanted = wanted || strcmp(argv[j], filters[i].kind->name) == 0;
+    }
+    if (wanted) {
+      in_cache(&filters[i]);
+      out_of_cache(&filters[i]);
+    }
+  }
   return 0;
 }
