@@ -190,7 +190,7 @@ bench: $(BENCHES) ## measure speed, from C and from Lua
 	@for b in $(BENCHES); do $$b || exit; done
 	@for lua in lua5.4 luajit; do $(MAKE) --no-print-directory LUA=$$lua bench-lua || exit; done
 bench-lua: module $(O)/trivial.so
-	@for b in $(wildcard bench/*.lua); do $(RUN_LUA) $$b || exit; done
+	@for b in $(filter-out %/harness.lua,$(wildcard bench/*.lua)); do $(RUN_LUA) $$b || exit; done
 $(O)/trivial.so: bench/trivial.c $(O)/flags
 	$(call say,compile)$(COMPILE) $(LUA_CFLAGS) $(LIBFLAG) -o $@ $<
 

@@ -1,11 +1,11 @@
 -- What a call from Lua costs. bench/README.md says how to read it.
 
 local ps = require "probsketch"
+local harness = require "bench.harness"
 
 local KEYS = 1000000
 local FILTER = 100000 -- keys that the filter is made for: 120 kB, in cache
 local CHUNK = 1000    -- keys in one call of add_many and has_many
-local REPEATS = 5
 local WINDOW = 50000  -- keys; the figure is that of the fastest window of all repeats
 
 local strings, integers = {}, {}
@@ -15,44 +15,10 @@ for i = 1, KEYS do
   strings[i] = ("%08x%08x"):format(x, i)
 end
 
-local function chunks_of(keys)
-  local chunks = {}
-  for i = 1, KEYS / CHUNK do
-    local chunk = {}
-    for j = 1, CHUNK do
-      chunk[j] = keys[(i - 1) * CHUNK + j]
-    end
-    chunks[i] = chunk
-  end
-  return chunks
-end
-
-local function time(run, from, to)
-  local start = os.clock()
-  run(from, to)
-  return (os.clock() - start) * 1e9 / (to - from + 1)
-end
-
--- Nanoseconds a key of run(from, to), over keys 1 to KEYS in windows, and those of the baseline, whose
--- windows come in turns with them: what disturbs one disturbs the other.
-local function least(run, baseline, window)
-  local best, base = math.huge, math.huge
-  for _ = 1, REPEATS do
-    collectgarbage()
-    for from = 1, KEYS, window do
-      best = math.min(best, time(run, from, from + window - 1))
-      if baseline then
-        base = math.min(base, time(baseline, from, from + window - 1))
-      end
-    end
-  end
-  return best, base
-end
-
 local trivial -- the method that all are compared with, once it is there
 
 local function row(name, run, window)
-  local ns, base = least(run, trivial, window or WINDOW)
+  local ns, base = harness.least(run, KEYS, window or WINDOW, trivial)
   local beside = trivial and ("%10.1f%+8.1f%8.2f"):format(base, ns - base, ns / base) or ""
   print(("  %-36s%8.1f%s"):format(name, ns, beside))
   io.stdout:flush()
@@ -140,7 +106,7 @@ local function filled(sketch, keys)
 end
 
 local function measure_methods(keys, what)
-  local chunks = chunks_of(keys)
+  local chunks = harness.chunks(keys, CHUNK)
   local hll = filled(ps.hyperloglog { precision = 14 }, keys)
   local counts = ps.count_min { epsilon = 0.001, delta = 0.01, conservative = true }
   local plain = ps.count_min { epsilon = 0.001, delta = 0.01 }
@@ -157,7 +123,7 @@ local function measure_methods(keys, what)
 end
 
 print(("\ncalls from %s: %d strings of 16 bytes, %d integers"):format(
-  rawget(_G, "jit") and rawget(_G, "jit").version or _VERSION, KEYS, KEYS))
+  harness.interpreter, KEYS, KEYS))
 print(("  %-36s%8s%10s%8s%8s"):format("", "ns a key", "trivial", "more", "times"))
 row("loop alone", loop(strings))
 row("table set, strings, growing", table_set(strings), KEYS)
