@@ -175,6 +175,16 @@ valgrind: ## C tests, and the specs that are not slow, under valgrind
 	@.ci/install valgrind
 	@$(MAKE) --no-print-directory -k B=$(B)/valgrind RUN='$(VALGRIND)' $(LIGHT) c-test spec
 
+BIG_ENDIAN_PACKAGES = gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static
+
+bigendian: ## C tests on a big-endian machine, an emulated s390x
+	@.ci/install '$(BIG_ENDIAN_PACKAGES)'
+	@mkdir -p $(B)/s390x/include
+	@cp $(shell pkg-config --variable=includedir libxxhash)/xxhash.h $(B)/s390x/include
+	@$(MAKE) --no-print-directory -k B=$(B)/s390x CC=s390x-linux-gnu-gcc AR=s390x-linux-gnu-ar \
+	  XXHASH_INCDIR=$(B)/s390x/include RUN_C='qemu-s390x-static -L /usr/s390x-linux-gnu' \
+	  LUA_C_TESTS= LONG= c-test
+
 gcstress: ## specs with the collector running all the time
 	@$(MAKE) --no-print-directory $(LIGHT) spec \
 	  BUSTED_FLAGS='--helper=spec/support/gcstress.lua $(BUSTED_FLAGS)'
@@ -243,6 +253,6 @@ help: ## this list
 sources: # what the spec compares
 	@printf 'csrc/%s\n' $(CORE) $(BINDING)
 
-.PHONY: module all demo test report check spec matrix c-test lua-c-test asan valgrind gcstress fuzz \
-  run-fuzzers bench bench-lua coverage lint clang-format luacheck doc rock install try-install \
-  clean help sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)
+.PHONY: module all demo test report check spec matrix c-test lua-c-test asan valgrind bigendian \
+  gcstress fuzz run-fuzzers bench bench-lua coverage lint clang-format luacheck doc rock install \
+  try-install clean help sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)
