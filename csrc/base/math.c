@@ -13,6 +13,13 @@ uint64_t ps_count_ones(const unsigned char *bytes, uint64_t size)
   return ones;
 }
 
+void ps_unite(unsigned char *bytes, const unsigned char *others, uint64_t size)
+{
+  for (uint64_t at = 0; at < size; at += 8) {
+    ps_store64(bytes + at, ps_load64(bytes + at) | ps_load64(others + at));
+  }
+}
+
 uint64_t ps_round_count(double x)
 {
   if (!(x > 0)) {

@@ -61,6 +61,9 @@ static inline unsigned ps_ones(uint64_t x)
 /* Bits set in `size` bytes, a multiple of 8. */
 uint64_t ps_count_ones(const unsigned char *bytes, uint64_t size);
 
+/* Sets in `size` bytes, a multiple of 8, also the bits that are set in as many others. */
+void ps_unite(unsigned char *bytes, const unsigned char *others, uint64_t size);
+
 /* x as a count: rounded to the nearest whole number, 0 for less, PS_COUNT_MAX for more. */
 uint64_t ps_round_count(double x);
 

@@ -5,6 +5,7 @@
 #include "binding/sketch.h"
 
 extern const struct psl_kind psl_bloom;
+extern const struct psl_kind psl_blocked_bloom;
 extern const struct psl_kind psl_count_min;
 extern const struct psl_kind psl_hyperloglog;
 

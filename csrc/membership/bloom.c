@@ -346,10 +346,7 @@ static enum ps_status merge(struct ps_sketch *target, const struct ps_sketch *so
                             struct ps_error *error)
 {
   (void)error;
-  for (uint64_t at = 0; at < size(target); at += 8) {
-    ps_store64(target->payload + at,
-               ps_load64(target->payload + at) | ps_load64(source->payload + at));
-  }
+  ps_unite(target->payload, source->payload, size(target));
   attach(target);
   return PS_OK;
 }

@@ -16,6 +16,7 @@ local ps = {
   VERSION = core.VERSION,
 
   bloom = core.bloom,
+  blocked_bloom = core.blocked_bloom,
   count_min = core.count_min,
   hyperloglog = core.hyperloglog,
   hll = core.hyperloglog,

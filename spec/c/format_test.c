@@ -115,6 +115,32 @@ static void check_bloom(uint64_t bits, uint32_t hashes, size_t keys)
   discard(&specimen);
 }
 
+/* ---- blocked_bloom ---- */
+
+static void check_blocked_bloom(uint64_t capacity, double rate, uint64_t lines, size_t keys)
+{
+  struct specimen specimen;
+  struct model model;
+  struct variant variant = {"blocked_bloom", {{"capacity", (double)capacity}, {"fp_rate", rate}}};
+  about_variant(&variant, keys);
+  make(&specimen, &variant, SEED);
+  add_keys(sketch_in(&specimen), 0, keys);
+  model_start(&model, 2, 1, (size_t)lines * 64);
+  ps_write(&model.writer, lines, 8);
+  ps_write(&model.writer, capacity, 8);
+  model_double(&model, rate);
+  for (size_t i = 0; i < keys; i++) {
+    uint64_t hash = hash_of(i), product = hash * STEP;
+    unsigned char *line = model.payload.at + test_multiply_high(hash, lines) * 64;
+    for (unsigned lane = 0; lane < 8; lane++) {
+      unsigned bit = product >> (16 + 6 * lane) & 63;
+      line[8 * lane + bit / 8] |= (unsigned char)(1u << bit % 8);
+    }
+  }
+  check_model(sketch_in(&specimen), &model);
+  discard(&specimen);
+}
+
 /* ---- count_min ---- */
 
 struct counts {
@@ -281,6 +307,12 @@ int main(void)
   check_bloom(10007, 5, 700);
   check_bloom(UINT64_C(9) << 20, 7, 5000);
   promise("a bloom filter is the bits of docs/FORMAT.md");
+  check_blocked_bloom(1, 0.5, 1, 0);
+  check_blocked_bloom(50, 0.01, 1, 1);
+  check_blocked_bloom(51, 0.01, 2, 700);
+  check_blocked_bloom(1000, 0.01, 20, 700);
+  check_blocked_bloom(1000000, 0.01, 19726, 5000);
+  promise("a blocked bloom filter is the lines of docs/FORMAT.md");
   check_count_min(1, 1, 8, false, 1);
   check_count_min(3, 2, 8, false, 90);
   check_count_min(50, 64, 16, false, 700);

@@ -10,6 +10,7 @@
 #include "../c/sketches.h"
 #include "cardinality/hyperloglog.h"
 #include "frequency/count_min.h"
+#include "membership/blocked_bloom.h"
 #include "membership/bloom.h"
 
 static struct bytes input; /* what is tried at the moment, for whoever has to say what failed */
@@ -66,6 +67,12 @@ static void ask_bloom(const struct ps_bloom *bloom)
   MUST(alike > 0.999999 && alike <= 1);
 }
 
+static void ask_blocked_bloom(const struct ps_blocked_bloom *filter)
+{
+  MUST(ps_blocked_bloom_estimate(filter) >= 0);
+  MUST(ps_blocked_bloom_rate(filter) >= 0 && ps_blocked_bloom_rate(filter) <= 1);
+}
+
 static void ask_count_min(const struct ps_count_min *sketch)
 {
   struct ps_error error;
@@ -106,6 +113,8 @@ static void ask(const struct ps_sketch *sketch)
   }
   if (sketch->kind == &ps_bloom) {
     ask_bloom((const struct ps_bloom *)sketch);
+  } else if (sketch->kind == &ps_blocked_bloom) {
+    ask_blocked_bloom((const struct ps_blocked_bloom *)sketch);
   } else if (sketch->kind == &ps_count_min) {
     ask_count_min((const struct ps_count_min *)sketch);
   } else if (sketch->kind == &ps_hyperloglog) {

@@ -33,7 +33,7 @@ local ps = require "probsketch"
 
 local kinds = {}
 
-for i, name in ipairs { "bloom", "count_min", "hyperloglog" } do
+for i, name in ipairs { "bloom", "blocked_bloom", "count_min", "hyperloglog" } do
   kinds[i] = require("spec.support.kinds." .. name)
 end
 
