@@ -14,6 +14,7 @@ local ROUNDS = 3         -- filters that keys are added to
 
 local filters = {
   { name = "bloom", fp_rate = 0.01, half_a_gigabyte = true },
+  { name = "blocked_bloom", fp_rate = 0.01, half_a_gigabyte = true },
 }
 
 -- ---- keys: strings of 8 bytes, and like URLs of 20 to 40; and integers to fill the rest of a filter with

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kinds.h"
+#include "membership/blocked_bloom.h"
 #include "membership/bloom.h"
 
 #define IN_CACHE 100000
@@ -60,8 +61,15 @@ static inline bool bloom_add(struct ps_sketch *sketch, uint64_t hash)
   return ps_bloom_add((struct ps_bloom *)sketch, hash);
 }
 
+static inline bool blocked_bloom_add(struct ps_sketch *sketch, uint64_t hash)
+{
+  return ps_blocked_bloom_add((struct ps_blocked_bloom *)sketch, hash);
+}
+
 ADD_EACH(bloom)
 HAS_EACH(bloom)
+ADD_EACH(blocked_bloom)
+HAS_EACH(blocked_bloom)
 
 /* ---- what is measured ---- */
 
@@ -71,6 +79,7 @@ static const struct filter {
   bench_body *add_each, *has_each; /* add_each NULL: built at once */
 } filters[] = {
     {&ps_bloom, 0.01, bloom_add_each, bloom_has_each},
+    {&ps_blocked_bloom, 0.01, blocked_bloom_add_each, blocked_bloom_has_each},
 };
 
 /* Ways to call. */
