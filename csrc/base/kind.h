@@ -175,8 +175,8 @@ struct ps_kind {
 
   /* Kinds of keys. A batch prefetches, so that it runs at the memory's speed and not its latency;
    * it is otherwise the same as one call per hash, in order. add_hashes() leaves in *changed how
-   * many changed the sketch, also when it stops with PS_ERR_FULL after the last hash that went in;
-   * with PS_ERR_MEMORY nothing has changed. */
+   * many changed the sketch; when it stops with PS_ERR_FULL, how many were taken, the first so
+   * many: all of them are in, and none of those behind. With PS_ERR_MEMORY nothing has changed. */
   enum ps_status (*add_hashes)(struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
                                size_t *changed, struct ps_error *error);
   void (*has_hashes)(const struct ps_sketch *sketch, const uint64_t *hashes, size_t n, bool *found);

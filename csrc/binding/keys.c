@@ -214,7 +214,7 @@ int psl_add_many(lua_State *L)
     }
     changed += changed_now;
     if (status != PS_OK) {
-      psl_push_integer(L, changed);
+      psl_push_integer(L, at + changed_now);
       lua_pushstring(L, error.message);
       lua_pushstring(L, ps_status_code(status));
       return 3;
