@@ -13,13 +13,14 @@ LIBFLAG  = $(if $(filter Darwin,$(shell uname -s)),-bundle -undefined dynamic_lo
 CORE = \
   base/bytes.c base/envelope.c base/hash.c base/math.c base/sketch.c base/status.c \
   membership/bloom.c membership/blocked_bloom.c membership/blocked_line.c \
+  membership/bloom_layers.c membership/scalable_bloom.c \
   frequency/count_min.c \
   cardinality/hyperloglog.c cardinality/hyperloglog_estimate.c \
   cardinality/hyperloglog_registers.c cardinality/hyperloglog_sparse.c \
   kinds.c \
   storage/file.c storage/library.c storage/pages.c storage/random.c
 BINDING = \
-  binding/bloom.c binding/blocked_bloom.c \
+  binding/bloom.c binding/blocked_bloom.c binding/scalable_bloom.c \
   binding/count_min.c binding/hyperloglog.c \
   binding/keys.c binding/module.c binding/options.c binding/sketch.c binding/storage.c
 

@@ -4,18 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/bytes.h"
-#include "base/hash.h"
-
 #define LN2 0.69314718055994530942
 
 #define BITS_MIN 1024
 
 /* A rate of 1e-15 takes 50. */
 #define HASHES_MAX 64
-
-/* Below this many bytes a filter stays in the cache and prefetching only costs. */
-#define PREFETCH_FROM (1u << 20)
 
 /* Keys whose cache lines are on the way at once, in a batch that adds. */
 #define AHEAD 16
@@ -44,7 +38,7 @@ static const struct ps_field fields[] = {
 
 /* ---- parameters ---- */
 
-static enum ps_status plan_for_capacity(struct ps_bloom *bloom, double n, double rate)
+void ps_bloom_plan_for(struct ps_bloom *bloom, double n, double rate)
 {
   double optimal = ceil(-n * log(rate) / (LN2 * LN2));
   double hashes = floor(optimal / n * LN2 + 0.5);
@@ -52,18 +46,16 @@ static enum ps_status plan_for_capacity(struct ps_bloom *bloom, double n, double
   bloom->fp_rate = rate;
   bloom->bits = optimal < BITS_MIN ? BITS_MIN : (uint64_t)optimal;
   bloom->hashes = hashes < 1 ? 1 : (uint32_t)hashes;
-  return PS_OK;
 }
 
 /* The capacity is then the number of keys for which k hashes are best: half the bits set. */
-static enum ps_status plan_for_bits(struct ps_bloom *bloom, double bits, double hashes)
+static void plan_for_bits(struct ps_bloom *bloom, double bits, double hashes)
 {
   double n = fmax(1, floor(bits * LN2 / hashes));
   bloom->capacity = (uint64_t)n;
   bloom->fp_rate = pow(-expm1(-hashes * n / bits), hashes);
   bloom->bits = (uint64_t)bits;
   bloom->hashes = (uint32_t)hashes;
-  return PS_OK;
 }
 
 static enum ps_status plan(struct ps_sketch *sketch, const struct ps_options *asked,
@@ -81,14 +73,16 @@ static enum ps_status plan(struct ps_sketch *sketch, const struct ps_options *as
     return ps_fail(error, PS_ERR_ARGUMENT, "options 'bits' and 'hashes' go together");
   }
   if (by_bits) {
-    return plan_for_bits(bloom, value[OPTION_BITS], value[OPTION_HASHES]);
+    plan_for_bits(bloom, value[OPTION_BITS], value[OPTION_HASHES]);
+    return PS_OK;
   }
   if (!given[OPTION_CAPACITY]) {
     return ps_fail(error, PS_ERR_ARGUMENT, "option 'capacity' is missing (expected %s)",
                    options[OPTION_CAPACITY].range);
   }
-  return plan_for_capacity(bloom, value[OPTION_CAPACITY],
-                           given[OPTION_FP_RATE] ? value[OPTION_FP_RATE] : 0.01);
+  ps_bloom_plan_for(bloom, value[OPTION_CAPACITY],
+                    given[OPTION_FP_RATE] ? value[OPTION_FP_RATE] : 0.01);
+  return PS_OK;
 }
 
 static enum ps_status validate(struct ps_sketch *sketch, struct ps_error *error)
@@ -150,25 +144,6 @@ static void clear(struct ps_sketch *sketch)
 
 /* ---- keys ---- */
 
-static inline unsigned char *word_at(const struct ps_bloom *bloom, uint64_t place)
-{
-  return bloom->sketch.payload + (place >> 6) * 8;
-}
-
-/* Are all of the next n bits of a key set? All are tested, without a branch between them: one that
- * is mispredicted costs more than six tests, and out of the cache their lines are fetched together.
- */
-static inline bool all_set(const struct ps_bloom *bloom, uint64_t *h, uint32_t n)
-{
-  const uint64_t bits = bloom->bits;
-  uint64_t all = 1;
-  for (; n > 0; n--, *h = ps_hash_next(*h)) {
-    uint64_t place = ps_hash_place(*h, bits);
-    all &= ps_load64(word_at(bloom, place)) >> (place & 63);
-  }
-  return all & 1;
-}
-
 /* Always inline: gcc takes a function that does nothing but prefetch for one without effect, and
  * drops calls of it. */
 static inline __attribute__((always_inline)) void prefetch(const struct ps_bloom *bloom, uint64_t h,
@@ -176,7 +151,7 @@ static inline __attribute__((always_inline)) void prefetch(const struct ps_bloom
 {
   const uint64_t bits = bloom->bits;
   for (; n > 0; n--, h = ps_hash_next(h)) {
-    __builtin_prefetch(word_at(bloom, ps_hash_place(h, bits)));
+    __builtin_prefetch(ps_bloom_word(bloom, ps_hash_place(h, bits)));
   }
 }
 
@@ -186,7 +161,7 @@ bool ps_bloom_add(struct ps_bloom *bloom, uint64_t hash)
   uint64_t h = ps_hash_first(hash), fresh = 0;
   for (uint32_t left = bloom->hashes; left > 0; left--, h = ps_hash_next(h)) {
     uint64_t place = ps_hash_place(h, bits);
-    unsigned char *at = word_at(bloom, place);
+    unsigned char *at = ps_bloom_word(bloom, place);
     uint64_t before = ps_load64(at), after = before | UINT64_C(1) << (place & 63);
     ps_store64(at, after);
     fresh += before < after;
@@ -200,11 +175,11 @@ bool ps_bloom_has(const struct ps_bloom *bloom, uint64_t hash)
   uint64_t h = ps_hash_first(hash);
   uint32_t left = bloom->hashes;
   for (; left > 8; left -= 8) {
-    if (!all_set(bloom, &h, 8)) {
+    if (!ps_bloom_all_set(bloom, &h, 8)) {
       return false;
     }
   }
-  return all_set(bloom, &h, left);
+  return ps_bloom_all_set(bloom, &h, left);
 }
 
 static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
@@ -212,7 +187,7 @@ static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashe
 {
   (void)error;
   struct ps_bloom *bloom = (struct ps_bloom *)sketch;
-  size_t ahead = sketch->held < PREFETCH_FROM ? 0 : AHEAD;
+  size_t ahead = sketch->held < PS_BLOOM_PREFETCH_FROM ? 0 : AHEAD;
   *changed = 0;
   for (size_t i = 0; i < n + ahead; i++) {
     if (ahead > 0 && i < n) {
@@ -239,7 +214,7 @@ static void start_block(const struct ps_bloom *bloom, const uint64_t *hashes, si
   block->n = 0;
   for (size_t i = from; i < to; i++) {
     uint64_t h = ps_hash_first(hashes[i]);
-    found[i] = all_set(bloom, &h, first);
+    found[i] = ps_bloom_all_set(bloom, &h, first);
     block->left[block->n] = i;
     block->h[block->n] = h;
     block->n += found[i];
@@ -253,7 +228,7 @@ static void finish_block(const struct ps_bloom *bloom, uint32_t first, bool *fou
                          struct block *block)
 {
   for (size_t j = 0; j < block->n; j++) {
-    found[block->left[j]] = all_set(bloom, &block->h[j], bloom->hashes - first);
+    found[block->left[j]] = ps_bloom_all_set(bloom, &block->h[j], bloom->hashes - first);
   }
 }
 
@@ -283,7 +258,7 @@ static void has_hashes(const struct ps_sketch *sketch, const uint64_t *hashes, s
                        bool *found)
 {
   const struct ps_bloom *bloom = (const struct ps_bloom *)sketch;
-  if (sketch->held >= PREFETCH_FROM) {
+  if (sketch->held >= PS_BLOOM_PREFETCH_FROM) {
     has_ahead(bloom, hashes, n, found);
     return;
   }

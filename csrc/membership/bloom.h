@@ -10,7 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "base/kind.h"
+
+/* Below this many bytes a filter stays in the cache and prefetching only costs. */
+#define PS_BLOOM_PREFETCH_FROM (1u << 20)
 
 /* Payload: bits 0 .. m-1, bit i in byte i/8 at 1 << i%8, padded with zeros to 8 bytes. */
 struct ps_bloom {
@@ -24,11 +29,35 @@ struct ps_bloom {
 
 extern const struct ps_kind ps_bloom;
 
+/* Sets the parameters to those that keep `rate` for n keys (Bloom 1970): m = -n ln(rate) / (ln 2)^2
+ * bits, 1024 at the least, and k = m/n ln 2 hashes. */
+void ps_bloom_plan_for(struct ps_bloom *bloom, double n, double rate);
+
 /* True: the key was certainly not there before. O(k). */
 bool ps_bloom_add(struct ps_bloom *bloom, uint64_t hash);
 
 /* False: certainly not there. True: there, or with probability ps_bloom_rate() not. O(k). */
 bool ps_bloom_has(const struct ps_bloom *bloom, uint64_t hash);
+
+/* The word that a bit lies in. */
+static inline unsigned char *ps_bloom_word(const struct ps_bloom *bloom, uint64_t place)
+{
+  return bloom->sketch.payload + (place >> 6) * 8;
+}
+
+/* Are all of the next n bits of a key set, *h being its sequence? All are tested, without a branch
+ * between them: one that is mispredicted costs more than six tests, and out of the cache their
+ * lines are fetched together. */
+static inline bool ps_bloom_all_set(const struct ps_bloom *bloom, uint64_t *h, uint32_t n)
+{
+  const uint64_t bits = bloom->bits;
+  uint64_t all = 1;
+  for (; n > 0; n--, *h = ps_hash_next(*h)) {
+    uint64_t place = ps_hash_place(*h, bits);
+    all &= ps_load64(ps_bloom_word(bloom, place)) >> (place & 63);
+  }
+  return all & 1;
+}
 
 /* Distinct keys, estimated from the fill (Swamidass and Baldi 2007). A full filter counts as if one
  * bit were unset. O(1). */

@@ -33,7 +33,7 @@ kinds.describe_forms(describe, function(form, kind)
       expect.same_bytes(both:encode(), a:encode())
       assert.same(kind.answers(both), kind.answers(a))
       assert.same(both:info(), a:info())
-    else
+    elseif not kind.overlaps then
       assert.equal(both:count(), a:count())
     end
   end)

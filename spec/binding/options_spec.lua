@@ -164,7 +164,7 @@ kinds.describe(describe, function(kind)
     end
     for name, value in pairs(plan) do
       if name ~= "bytes" and name ~= "fp_rate" then -- info() has the rate of now
-        assert.equal(value, info[name], name)
+        assert.same(value, info[name], name)
       end
     end
     expect.raise_saying("'capasity'", ps.plan, kind.name, { capasity = 1 })

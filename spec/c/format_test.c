@@ -141,6 +141,100 @@ static void check_blocked_bloom(uint64_t capacity, double rate, uint64_t lines, 
   discard(&specimen);
 }
 
+/* ---- scalable_bloom ---- */
+
+struct layer {
+  uint64_t bits, most, ones;
+  unsigned hashes;
+  unsigned char *at; /* of its bits, in the payload */
+};
+
+static bool layer_bit(const struct layer *layer, uint64_t hash, unsigned step, bool set)
+{
+  uint64_t place = place_of(hash, step, layer->bits);
+  unsigned char mask = (unsigned char)(1u << place % 8);
+  bool was = (layer->at[place / 8] & mask) != 0;
+  layer->at[place / 8] |= set ? mask : 0;
+  return was;
+}
+
+static bool layer_has(const struct layer *layer, uint64_t hash)
+{
+  unsigned step = 0;
+  while (step < layer->hashes && layer_bit(layer, hash, step, false)) {
+    step++;
+  }
+  return step == layer->hashes;
+}
+
+/* The layer of an index, behind the bytes that the payload has so far. */
+static struct layer layer_after(struct model *model, const double *c_p_g_t, unsigned index)
+{
+  double c = c_p_g_t[0], p = c_p_g_t[1] * (1 - c_p_g_t[3]);
+  for (unsigned i = 0; i < index; i++) {
+    c *= c_p_g_t[2];
+    p *= c_p_g_t[3];
+  }
+  double n = floor(c) + ceil(sqrt(floor(c))), m = ceil(-n * log(p) / (log(2) * log(2)));
+  struct layer layer = {.bits = (uint64_t)fmax(1024, m)};
+  layer.hashes = (unsigned)fmax(1, floor(m / n * log(2) + 0.5));
+  layer.most = (uint64_t)((double)layer.bits * pow(p, 1.0 / layer.hashes));
+  layer.at = model->payload.at + model->payload.size + 8;
+  ps_store64(layer.at - 8, index);
+  model->payload.size += 8 + (size_t)(layer.bits + 63) / 64 * 8;
+  return layer;
+}
+
+static void model_add(struct model *model, const double *c_p_g_t, struct layer *layers, unsigned *n,
+                      uint64_t hash)
+{
+  for (unsigned i = 0; i < *n; i++) {
+    if (layer_has(&layers[i], hash)) {
+      return;
+    }
+  }
+  struct layer *last = &layers[*n - 1];
+  if (last->ones + last->hashes > last->most) {
+    last = &layers[*n];
+    *last = layer_after(model, c_p_g_t, (*n)++);
+  }
+  for (unsigned step = 0; step < last->hashes; step++) {
+    last->ones += !layer_bit(last, hash, step, true);
+  }
+}
+
+#define PAYLOAD_MAX ((size_t)1 << 20)
+
+static void check_scalable_bloom(double capacity, double rate, double growth, double tightening,
+                                 size_t keys, unsigned expected)
+{
+  const double c_p_g_t[] = {capacity, rate, growth, tightening};
+  struct specimen specimen;
+  struct model model;
+  struct layer layers[64];
+  unsigned n = 0;
+  struct variant variant = {
+      "scalable_bloom",
+      {{"capacity", capacity}, {"fp_rate", rate}, {"growth", growth}, {"tightening", tightening}}};
+  about_variant(&variant, keys);
+  make(&specimen, &variant, SEED);
+  add_keys(sketch_in(&specimen), 0, keys);
+  model_start(&model, 3, 0, PAYLOAD_MAX);
+  model.payload.size = 0;
+  ps_write(&model.writer, (uint64_t)capacity, 8);
+  for (unsigned i = 1; i < 4; i++) {
+    model_double(&model, c_p_g_t[i]);
+  }
+  layers[n] = layer_after(&model, c_p_g_t, 0);
+  n++;
+  for (size_t i = 0; i < keys; i++) {
+    model_add(&model, c_p_g_t, layers, &n, hash_of(i));
+  }
+  CHECK_WITH(n >= expected, "%u layers", n);
+  check_model(sketch_in(&specimen), &model);
+  discard(&specimen);
+}
+
 /* ---- count_min ---- */
 
 struct counts {
@@ -313,6 +407,12 @@ int main(void)
   check_blocked_bloom(1000, 0.01, 20, 700);
   check_blocked_bloom(1000000, 0.01, 19726, 5000);
   promise("a blocked bloom filter is the lines of docs/FORMAT.md");
+  check_scalable_bloom(100, 0.01, 2, 0.5, 0, 1);
+  check_scalable_bloom(100, 0.01, 2, 0.5, 5000, 6);
+  check_scalable_bloom(1, 1e-15, 1, 0.1, 45, 4);
+  check_scalable_bloom(7, 0.9, 1.5, 0.9, 5000, 4);
+  check_scalable_bloom(33, 1e-6, 16, 0.3, 5000, 3);
+  promise("a scalable bloom filter is the layers of docs/FORMAT.md");
   check_count_min(1, 1, 8, false, 1);
   check_count_min(3, 2, 8, false, 90);
   check_count_min(50, 64, 16, false, 700);

@@ -160,6 +160,7 @@ static const struct {
     {"bloom", "capacity", {0, PS_COUNT_MAX + 1, UINT64_MAX}},
     {"blocked_bloom", "lines", {0, 1, 19, 21, UINT64_C(1) << 53, PS_COUNT_MAX + 1, UINT64_MAX}},
     {"blocked_bloom", "capacity", {0, 1100, PS_COUNT_MAX, PS_COUNT_MAX + 1, UINT64_MAX}},
+    {"scalable_bloom", "capacity", {0, 1, 200, PS_COUNT_MAX, PS_COUNT_MAX + 1, UINT64_MAX}},
     {"count_min",
      "width",
      {0, 1, (UINT64_C(1) << 32) + 1, UINT64_C(1) << 53, UINT64_C(1) << 62, UINT64_C(1) << 31,
@@ -177,6 +178,9 @@ static const struct {
 } refused_doubles[] = {
     {"bloom", "fp_rate", {NAN, -1, -0.01, 0, -0.0, 1.001, INFINITY, -INFINITY, 2}},
     {"blocked_bloom", "fp_rate", {NAN, -1, 0, 9e-6, 0.009, 0.51, INFINITY, -INFINITY, 2}},
+    {"scalable_bloom", "fp_rate", {NAN, -1, 0, 9e-16, 1, 1e300, INFINITY, -INFINITY, 2}},
+    {"scalable_bloom", "growth", {NAN, -1, 0, 0.99, 16.01, 1e300, INFINITY, -INFINITY, 2}},
+    {"scalable_bloom", "tightening", {NAN, -1, 0, 0.099, 0.901, 1, INFINITY, -INFINITY, 2}},
     {"count_min", "epsilon", {NAN, -1, 0, 1e-300, 0.0199, 1e300, INFINITY, -INFINITY, 2}},
     {"count_min", "delta", {NAN, -1, 0, 1e-300, 0.0066, 1.001, INFINITY, -INFINITY, 2}},
 };

@@ -20,7 +20,7 @@ __attribute__((noreturn)) static inline void bail_out(const char *reason)
 
 /* ---- memory for kinds that own theirs: counted, and failing on demand ---- */
 
-#define TEST_BLOCKS 256
+#define TEST_BLOCKS 2048
 
 static struct {
   struct {
@@ -105,6 +105,11 @@ static const struct variant variants[] = {
     {"blocked_bloom", {{"capacity", 1}, {"fp_rate", 0.5}}},
     {"blocked_bloom", {{"capacity", 100}, {"fp_rate", 1e-5}}},
     {"blocked_bloom", {{"capacity", 1e6}, {"fp_rate", 0.001}}},
+    {"scalable_bloom", {{"capacity", 100}}},
+    {"scalable_bloom", {{"capacity", 1}, {"fp_rate", 0.999}, {"growth", 1.5}}},
+    {"scalable_bloom", {{"capacity", 7}, {"fp_rate", 1e-6}, {"tightening", 0.9}}},
+    {"scalable_bloom", {{"capacity", 1000}, {"fp_rate", 0.1}, {"growth", 16}}},
+    {"scalable_bloom", {{"capacity", 5e5}, {"fp_rate", 1e-4}}},
     {"count_min", {{"epsilon", 0.02}}},
     {"count_min", {{"width", 1}, {"depth", 1}, {"counter_bits", 8}}},
     {"count_min", {{"width", 3}, {"depth", 64}, {"counter_bits", 16}}},

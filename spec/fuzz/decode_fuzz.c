@@ -12,6 +12,7 @@
 #include "frequency/count_min.h"
 #include "membership/blocked_bloom.h"
 #include "membership/bloom.h"
+#include "membership/scalable_bloom.h"
 
 static struct bytes input; /* what is tried at the moment, for whoever has to say what failed */
 
@@ -73,6 +74,13 @@ static void ask_blocked_bloom(const struct ps_blocked_bloom *filter)
   MUST(ps_blocked_bloom_rate(filter) >= 0 && ps_blocked_bloom_rate(filter) <= 1);
 }
 
+static void ask_scalable_bloom(const struct ps_scalable_bloom *filter)
+{
+  double rate = ps_scalable_bloom_rate(filter), estimate = ps_scalable_bloom_estimate(filter);
+  MUST(rate >= 0 && rate <= 1);
+  MUST(estimate >= 0 && estimate <= 1e300);
+}
+
 static void ask_count_min(const struct ps_count_min *sketch)
 {
   struct ps_error error;
@@ -115,6 +123,8 @@ static void ask(const struct ps_sketch *sketch)
     ask_bloom((const struct ps_bloom *)sketch);
   } else if (sketch->kind == &ps_blocked_bloom) {
     ask_blocked_bloom((const struct ps_blocked_bloom *)sketch);
+  } else if (sketch->kind == &ps_scalable_bloom) {
+    ask_scalable_bloom((const struct ps_scalable_bloom *)sketch);
   } else if (sketch->kind == &ps_count_min) {
     ask_count_min((const struct ps_count_min *)sketch);
   } else if (sketch->kind == &ps_hyperloglog) {

@@ -23,6 +23,7 @@ end
 local truths = {
   bloom = filter_truth,
   blocked_bloom = filter_truth,
+  scalable_bloom = filter_truth,
   count_min = function(sketch, n)
     local total = 0
     for i = 1, n do

@@ -14,6 +14,7 @@ local ps = require "probsketch"
 local filters = {
   { name = "bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.15 },
   { name = "blocked_bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.1 },
+  { name = "scalable_bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.1 },
 }
 
 for _, filter in ipairs(filters) do

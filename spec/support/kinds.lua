@@ -13,6 +13,8 @@
 --     ordered    true when the bytes depend on the order of adding
 --     twice      what merging with itself does: "nothing" or "doubles" every answer
 --   answers(s) what the kind's asking methods say, as an array of numbers, booleans and strings
+--   overlaps   true when what is in several parts of a union counts several times
+--   grows      true when it has no largest size but its limit
 --   merges     "in order" when the bytes of a union depend on the order of its parts
 --   meet(a, b) what is asked of two compatible sketches, likewise; or nil
 --   unlike     pairs of options that differ in one parameter, by the name of what must be named when they are merged
@@ -33,7 +35,7 @@ local ps = require "probsketch"
 
 local kinds = {}
 
-for i, name in ipairs { "bloom", "blocked_bloom", "count_min", "hyperloglog" } do
+for i, name in ipairs { "bloom", "blocked_bloom", "scalable_bloom", "count_min", "hyperloglog" } do
   kinds[i] = require("spec.support.kinds." .. name)
 end
 
