@@ -11,18 +11,21 @@ LIBFLAG  = $(if $(filter Darwin,$(shell uname -s)),-bundle -undefined dynamic_lo
 # ---- the one list of sources: spec/build/sources_spec.lua holds csrc/ and the rockspec against it
 
 CORE = \
-  base/bytes.c base/envelope.c base/hash.c base/math.c base/sketch.c base/status.c \
+  base/bytes.c base/distinct.c base/envelope.c base/hash.c base/math.c base/sketch.c \
+  base/status.c \
   membership/bloom.c membership/blocked_bloom.c membership/blocked_line.c \
   membership/bloom_layers.c membership/scalable_bloom.c \
+  membership/fuse.c membership/fuse_build.c \
   frequency/count_min.c \
   cardinality/hyperloglog.c cardinality/hyperloglog_estimate.c \
   cardinality/hyperloglog_registers.c cardinality/hyperloglog_sparse.c \
   kinds.c \
   storage/file.c storage/library.c storage/pages.c storage/random.c
 BINDING = \
-  binding/bloom.c binding/blocked_bloom.c binding/scalable_bloom.c \
+  binding/bloom.c binding/blocked_bloom.c binding/scalable_bloom.c binding/fuse.c \
   binding/count_min.c binding/hyperloglog.c \
-  binding/keys.c binding/module.c binding/options.c binding/sketch.c binding/storage.c
+  binding/key_set.c binding/keys.c binding/module.c binding/options.c binding/sketch.c \
+  binding/storage.c
 
 # ---- Lua: LUA is an interpreter by any name or path, NAME which of LUAS it is
 

@@ -33,6 +33,7 @@ build = {
     ["probsketch.core"] = {
       sources = {
         "csrc/base/bytes.c",
+        "csrc/base/distinct.c",
         "csrc/base/envelope.c",
         "csrc/base/hash.c",
         "csrc/base/math.c",
@@ -43,6 +44,8 @@ build = {
         "csrc/membership/blocked_line.c",
         "csrc/membership/bloom_layers.c",
         "csrc/membership/scalable_bloom.c",
+        "csrc/membership/fuse.c",
+        "csrc/membership/fuse_build.c",
         "csrc/frequency/count_min.c",
         "csrc/cardinality/hyperloglog.c",
         "csrc/cardinality/hyperloglog_estimate.c",
@@ -56,8 +59,10 @@ build = {
         "csrc/binding/bloom.c",
         "csrc/binding/blocked_bloom.c",
         "csrc/binding/scalable_bloom.c",
+        "csrc/binding/fuse.c",
         "csrc/binding/count_min.c",
         "csrc/binding/hyperloglog.c",
+        "csrc/binding/key_set.c",
         "csrc/binding/keys.c",
         "csrc/binding/module.c",
         "csrc/binding/options.c",

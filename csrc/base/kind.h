@@ -55,7 +55,12 @@ union ps_any_sketch {
 
 /* ---- options: what a constructor is asked for ---- */
 
-enum ps_option_type { PS_OPTION_INTEGER, PS_OPTION_NUMBER, PS_OPTION_BOOLEAN };
+enum ps_option_type {
+  PS_OPTION_INTEGER,
+  PS_OPTION_NUMBER,
+  PS_OPTION_BOOLEAN,
+  PS_OPTION_KEYS /* a set of keys; to the kind, how many different hashes they have */
+};
 
 /* One option; a kind's list ends with a NULL name. `range` is for people: "an integer from 4 to
  * 18". */
@@ -127,6 +132,19 @@ struct ps_kind {
    * does not own its memory gets exactly as many; for the others it is what the limit is compared
    * with at creation. */
   uint64_t (*size)(const struct ps_sketch *sketch);
+
+  /* For kinds that are built once, of all their keys, in two steps: the first says how large the
+   * payload will be. NULL: kinds that things are added to.
+   *
+   * Bytes of scratch, aligned to 8, that building a planned sketch takes: the same block for both
+   * steps. */
+  uint64_t (*scratch)(const struct ps_sketch *sketch);
+  /* Completes the parameters of a sketch planned for so many hashes as are here, sorted and all
+   * different; they are then anything. PS_ERR_ARGUMENT when no sketch holds them. */
+  enum ps_status (*arrange)(struct ps_sketch *sketch, uint64_t *hashes, void *scratch,
+                            struct ps_error *error);
+  /* Fills the payload of zeros that it got meanwhile. */
+  void (*build)(struct ps_sketch *sketch, void *scratch);
 
   /* Empty state: on a payload of zeros, or for an owner of memory by taking it. NULL: zeros are it.
    * PS_ERR_MEMORY. */

@@ -63,7 +63,8 @@ static double field_number(const struct ps_sketch *sketch, const struct ps_field
 
 static bool in_range(const struct ps_option *option, double x)
 {
-  bool whole = option->type != PS_OPTION_INTEGER || x == floor(x);
+  bool counts = option->type == PS_OPTION_INTEGER || option->type == PS_OPTION_KEYS;
+  bool whole = !counts || x == floor(x);
   return whole && x >= option->min && (option->below_max ? x < option->max : x <= option->max);
 }
 

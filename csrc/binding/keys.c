@@ -94,7 +94,7 @@ static void format(struct decimal *decimal, uint64_t magnitude, bool negative)
   decimal->length = (size_t)(decimal->text + DECIMAL_SIZE - at);
 }
 
-static const char *push_bad_key(lua_State *L, int index)
+const char *psl_push_bad_key(lua_State *L, int index)
 {
   const char *got = psl_push_description(L, index);
   return lua_pushfstring(
@@ -115,7 +115,7 @@ bool psl_hash_number(lua_State *L, int index, uint64_t seed, uint64_t *hash)
 
 int psl_bad_key(lua_State *L, int index)
 {
-  return luaL_argerror(L, index, push_bad_key(L, index));
+  return luaL_argerror(L, index, psl_push_bad_key(L, index));
 }
 
 /* ---- counts ---- */
@@ -141,7 +141,7 @@ uint64_t psl_count(lua_State *L, int index)
 
 static int bad_element(lua_State *L, size_t i)
 {
-  const char *problem = push_bad_key(L, lua_gettop(L));
+  const char *problem = psl_push_bad_key(L, lua_gettop(L));
   return luaL_argerror(L, 2, lua_pushfstring(L, "element %d: %s", (int)i, problem));
 }
 

@@ -21,7 +21,8 @@ static inline bool psl_hash_value(lua_State *L, int index, int type, uint64_t se
   return type == LUA_TNUMBER && psl_hash_number(L, index, seed, hash);
 }
 
-/* Raises what is wrong with the key at `index`. */
+/* Pushes, and raises, what is wrong with the key at `index`. */
+const char *psl_push_bad_key(lua_State *L, int index);
 int psl_bad_key(lua_State *L, int index);
 
 /* The hash of the key at `index` with the seed of the sketch, or raises. */

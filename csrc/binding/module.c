@@ -15,7 +15,9 @@ Probabilistic sketches: the C module behind `require "probsketch"`.
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 
 static const struct psl_kind *const kinds[] = {
-    &psl_bloom, &psl_blocked_bloom, &psl_scalable_bloom, &psl_count_min, &psl_hyperloglog, NULL,
+    &psl_bloom, &psl_blocked_bloom, &psl_scalable_bloom,
+    &psl_fuse,  &psl_count_min,     &psl_hyperloglog,
+    NULL,
 };
 
 /* ---- one Lua state ---- */
@@ -58,10 +60,14 @@ static int construct(lua_State *L)
   void *payload;
   struct ps_error error;
   union ps_any_sketch planned;
-  psl_plan(L, 1, lua_touserdata(L, PSL_KIND), &planned.sketch);
+  struct psl_key_set *keys = psl_plan(L, 1, lua_touserdata(L, PSL_KIND), &planned.sketch, false);
   struct ps_sketch *sketch = psl_push(L, &planned.sketch, &payload);
   if (ps_init(sketch, payload, &psl_state(L)->memory, &error) != PS_OK) {
     return psl_raise(L, 1, &error);
+  }
+  if (keys != NULL) {
+    sketch->kind->build(sketch, keys->scratch);
+    psl_free_keys(keys);
   }
   return 1;
 }
@@ -76,7 +82,10 @@ What a constructor would build from the same options; nothing is allocated.
 static int plan(lua_State *L)
 {
   union ps_any_sketch planned;
-  psl_plan(L, 2, psl_check_kind(L, 1), &planned.sketch);
+  struct psl_key_set *keys = psl_plan(L, 2, psl_check_kind(L, 1), &planned.sketch, true);
+  if (keys != NULL) {
+    psl_free_keys(keys);
+  }
   psl_push_report(L, &planned.sketch, planned.sketch.kind->size(&planned.sketch));
   return 1;
 }

@@ -64,22 +64,38 @@ struct request {
   struct ps_options options;
   uint64_t seed, max_bytes;
   uint32_t flags;
+  bool only_plan;
+  int keys; /* where on the stack an option of keys goes, to be gathered when the seed is known */
 };
 
-/* The value on top of the stack for one of the options that only some kind has. */
-static void read_own(lua_State *L, int index, const struct ps_option *option, double *value)
+static void read_keys(lua_State *L, int index, const struct ps_option *option,
+                      const struct request *request)
 {
-  if (option->type == PS_OPTION_BOOLEAN) {
-    if (lua_type(L, -1) != LUA_TBOOLEAN) {
-      bad_option(L, index, option->name, option->range);
-    }
-    *value = lua_toboolean(L, -1);
-    return;
+  int type = lua_type(L, -1);
+  if (request->only_plan && type != LUA_TTABLE) {
+    bad_option(L, index, option->name, "an array or the number of different keys");
   }
-  if (lua_type(L, -1) != LUA_TNUMBER) {
+  if (type != LUA_TTABLE && type != LUA_TFUNCTION) {
     bad_option(L, index, option->name, option->range);
   }
-  *value = psl_number(L, -1);
+  lua_pushvalue(L, -1);
+  lua_replace(L, request->keys);
+}
+
+/* The value on top of the stack for one of the options that only some kind has. */
+static void read_own(lua_State *L, int index, const struct ps_option *option,
+                     const struct request *request, double *value)
+{
+  int type = lua_type(L, -1);
+  bool stands_for_keys = request->only_plan && type == LUA_TNUMBER;
+  if (option->type == PS_OPTION_KEYS && !stands_for_keys) {
+    read_keys(L, index, option, request);
+    return;
+  }
+  if (type != (option->type == PS_OPTION_BOOLEAN ? LUA_TBOOLEAN : LUA_TNUMBER)) {
+    bad_option(L, index, option->name, option->range);
+  }
+  *value = type == LUA_TBOOLEAN ? lua_toboolean(L, -1) : psl_number(L, -1);
 }
 
 /* The value on top of the stack for one of the options that every kind has; false for another name.
@@ -116,7 +132,7 @@ static void read_option(lua_State *L, int index, const struct ps_kind *kind,
   const char *name = lua_tostring(L, -2);
   for (size_t i = 0; kind->options[i].name != NULL; i++) {
     if (strcmp(kind->options[i].name, name) == 0) {
-      read_own(L, index, &kind->options[i], &request->options.value[i]);
+      read_own(L, index, &kind->options[i], request, &request->options.value[i]);
       request->options.given[i] = true;
       return;
     }
@@ -126,23 +142,66 @@ static void read_option(lua_State *L, int index, const struct ps_kind *kind,
   }
 }
 
-void psl_plan(lua_State *L, int index, const struct ps_kind *kind, struct ps_sketch *planned)
+static void read_options(lua_State *L, int index, const struct ps_kind *kind,
+                         struct request *request)
 {
-  struct ps_error error;
-  struct request request = {.max_bytes = psl_state(L)->max_bytes};
+  lua_pushnil(L);
+  request->keys = lua_gettop(L);
   if (!lua_isnoneornil(L, index)) {
     luaL_checktype(L, index, LUA_TTABLE);
     for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-      read_option(L, index, kind, &request);
+      read_option(L, index, kind, request);
     }
   }
+}
+
+/* Pushes the keys of the request, and tells its options how many there are; NULL without any. */
+static struct psl_key_set *push_keys(lua_State *L, int index, const struct ps_kind *kind,
+                                     struct request *request)
+{
+  if (lua_isnil(L, request->keys)) {
+    return NULL;
+  }
+  struct psl_key_set *keys = psl_push_keys(L);
+  const struct ps_option *option = kind->options;
+  while (option->type != PS_OPTION_KEYS) {
+    option++;
+  }
+  /* No sketch has more keys than bytes: more than that are too many, whatever comes yet. */
+  uint64_t most = (uint64_t)fmin((double)request->max_bytes, option->max);
+  psl_gather_keys(L, keys, request->keys, index, request->seed, most);
+  request->options.value[option - kind->options] = (double)keys->n;
+  return keys;
+}
+
+static void check_limit(lua_State *L, int index, const struct ps_sketch *planned)
+{
+  struct ps_error error;
+  if (ps_check_limit(planned, &error) != PS_OK) {
+    psl_raise(L, index, &error);
+  }
+}
+
+struct psl_key_set *psl_plan(lua_State *L, int index, const struct ps_kind *kind,
+                             struct ps_sketch *planned, bool only_plan)
+{
+  struct ps_error error;
+  struct request request = {.max_bytes = psl_state(L)->max_bytes, .only_plan = only_plan};
+  read_options(L, index, kind, &request);
+  struct psl_key_set *keys = push_keys(L, index, kind, &request);
   if (ps_plan(planned, kind, &request.options, &error) != PS_OK) {
     psl_raise(L, index, &error);
   }
   planned->seed = request.seed;
   planned->flags = request.flags;
   planned->max_bytes = request.max_bytes;
-  if (ps_check_limit(planned, &error) != PS_OK) {
-    psl_raise(L, index, &error);
+  check_limit(L, index, planned);
+  if (keys != NULL) {
+    void *scratch = psl_key_scratch(L, keys, kind->scratch(planned));
+    if (kind->arrange(planned, keys->hashes, scratch, &error) != PS_OK) {
+      psl_raise(L, index, &error);
+    }
+    check_limit(L, index, planned); /* it may have grown */
   }
+  return keys;
 }

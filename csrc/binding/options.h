@@ -2,11 +2,15 @@
 #ifndef PSL_OPTIONS_H
 #define PSL_OPTIONS_H
 
+#include "binding/key_set.h"
 #include "binding/sketch.h"
 
 /* Plans a sketch of `kind` from the options at `index`, a table or nothing; seed and limit
- * included. Raises an error that names the option and its range. */
-void psl_plan(lua_State *L, int index, const struct ps_kind *kind, struct ps_sketch *planned);
+ * included. Raises an error that names the option and its range. For a kind that is built at once
+ * it pushes the keys, arranged in their scratch, and returns them: to be freed. With `only_plan` a
+ * number stands for as many keys, and what can be read but once is refused. */
+struct psl_key_set *psl_plan(lua_State *L, int index, const struct ps_kind *kind,
+                             struct ps_sketch *planned, bool only_plan);
 
 /* The kind whose name is at `index`, or raises. */
 const struct ps_kind *psl_check_kind(lua_State *L, int index);

@@ -86,9 +86,7 @@ int psl_bad_self(lua_State *L)
 
 /* ---- making ---- */
 
-/* The collector paces itself by the blocks it knows; it is told of the others, and of large ones at
- * once, before they are there. */
-static void account(lua_State *L, uint64_t bytes)
+void psl_account(lua_State *L, uint64_t bytes)
 {
   struct psl_state *state = psl_state(L);
   state->debt += bytes;
@@ -118,7 +116,7 @@ struct ps_sketch *psl_push(lua_State *L, const struct ps_sketch *planned, void *
   const size_t head = offsetof(struct psl_box, sketch) + planned->kind->struct_size;
   const uint64_t size = ps_payload_size(planned);
   const bool apart = size >= PAGES_FROM;
-  account(L, head + size);
+  psl_account(L, head + size);
   struct psl_box *box = new_userdata(L, apart || size == 0 ? head : head + 63 + size);
   box->pages.address = NULL;
   memcpy(&box->sketch, planned, planned->kind->struct_size);
@@ -152,7 +150,7 @@ struct ps_sketch *psl_push_copy(lua_State *L, const struct ps_sketch *source)
 
 void *psl_push_scratch(lua_State *L, uint64_t size)
 {
-  account(L, size);
+  psl_account(L, size);
   return align(new_userdata(L, size + 63), 64);
 }
 

@@ -82,6 +82,10 @@ struct ps_sketch *psl_push(lua_State *L, const struct ps_sketch *planned, void *
 /* Pushes an independent copy. */
 struct ps_sketch *psl_push_copy(lua_State *L, const struct ps_sketch *source);
 
+/* The collector paces itself by the blocks it knows; it is told of the others, and of large ones at
+ * once, before they are there. 0: only of those that the state's ps_memory has given out. */
+void psl_account(lua_State *L, uint64_t bytes);
+
 /* Pushes `size` bytes that the collector frees, at a multiple of 64. */
 void *psl_push_scratch(lua_State *L, uint64_t size);
 

@@ -9,11 +9,12 @@ local measured = memory.is_measurable and it or pending
 local bad_elements = { {}, true, print, 0 / 0, 1 / 0 }
 
 kinds.describe(describe, function(kind)
+  local changing = kinds.changing(kind, it)
   local function filled()
     return kind.fill(kind.new(), 1, 50)
   end
 
-  it("is the same after add_many as after as many calls of add", function()
+  changing("is the same after add_many as after as many calls of add", function()
     local sizes = { 0, 1, 2, 255, 256, 257, 1023, 1024, 1025, 3000 } -- around any likely size of a batch
     for _, form in ipairs(kind.forms) do
       local whole, single = form.empty(), form.empty()
@@ -48,7 +49,7 @@ kinds.describe(describe, function(kind)
     end
   end)
 
-  it("says how many elements changed it", function()
+  changing("says how many elements changed it", function()
     local sketch, twin = kind.new(), kind.new()
     local items, expected = kind.items(1, 300), 0
     for i = 1, 300 do
@@ -72,9 +73,10 @@ kinds.describe(describe, function(kind)
       for _, bad in ipairs(bad_elements) do
         local good = items[n]
         items[n] = bad
-        expect.raise_saying(("element %d"):format(n), sketch.add_many, sketch, items)
-        if sketch.has_many then
-          expect.raise_saying(("element %d"):format(n), sketch.has_many, sketch, items)
+        for _, method in ipairs { "add_many", "has_many" } do
+          if sketch[method] then
+            expect.raise_saying(("element %d"):format(n), sketch[method], sketch, items)
+          end
         end
         items[n] = good
       end
@@ -103,7 +105,11 @@ kinds.describe(describe, function(kind)
     local a, b = kind.item(1), kind.item(2)
     local items = setmetatable({ a, b, [5] = a, x = b }, { __index = fail, __len = fail, __pairs = fail })
     local sketch = kind.new()
-    sketch:add_many(items)
+    if kind.immutable then
+      sketch = kind.built(sketch, items)
+    else
+      sketch:add_many(items)
+    end
     assert.equal(kind.fill(kind.new(), 1, 2), sketch)
     setmetatable(items, nil)
     assert.same({ a, b, [5] = a, x = b }, items)
@@ -116,8 +122,12 @@ kinds.describe(describe, function(kind)
     end
     local sketch = kind.new()
     local thread = coroutine.wrap(function()
-      local added = sketch:add_many(items)
-      coroutine.yield(added)
+      if kind.immutable then
+        sketch = kind.built(sketch, items)
+        coroutine.yield(sketch:count())
+      else
+        coroutine.yield(sketch:add_many(items))
+      end
       return sketch.has_many and sketch:has_many(items) or items
     end)
     assert.equal("number", type(thread()))
@@ -133,10 +143,12 @@ kinds.describe(describe, function(kind)
       hundred[i] = kind.new()
     end
     local calls = {
-      function(sketch) return sketch:copy():add_many(items) end,
+      function(sketch) return kind.immutable and kind.built(sketch, items) or sketch:copy():add_many(items) end,
       function(sketch) return sketch.has_many and #sketch:has_many(items) or 50 end,
       function(sketch) return sketch:encode() end,
-      function(sketch) return sketch:union((table.unpack or unpack)(hundred)):encode() end,
+      function(sketch)
+        return kind.immutable or sketch:union((table.unpack or unpack)(hundred)):encode()
+      end,
       function(sketch) return sketch:info().kind end,
     }
     local function descend(depth, call, sketch)
@@ -166,9 +178,10 @@ kinds.describe(describe, function(kind)
 
   measured("leaks nothing when it refuses an array", function()
     local sketch, items = filled(), { kind.item(1), {}, kind.item(2) }
+    local refuses = sketch.add_many or kind.built
     local function refuse(n)
       for _ = 1, n do
-        pcall(sketch.add_many, sketch, items)
+        pcall(refuses, sketch, items)
       end
     end
     refuse(1000)

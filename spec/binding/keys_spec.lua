@@ -34,9 +34,7 @@ kinds.describe(describe, function(kind)
 
   -- Sketches of one key each are equal exactly when the keys are one, but for a chance of one in millions.
   local function with(key)
-    local sketch = kind.new()
-    sketch:add(key)
-    return sketch
+    return kind.fill_with(kind.new(), { key })
   end
 
   it("takes a key as bytes, zeros included", function()
@@ -153,7 +151,7 @@ kinds.describe(describe, function(kind)
     assert.equal("number", type(t[1]))
     for key in pairs(t) do
       with(key) -- a key that became a string would end the traversal with an error
-      kind.new():add_many(t)
+      kind.fill_with(kind.new(), t)
     end
     assert.same({ 42, 0 }, t)
   end)

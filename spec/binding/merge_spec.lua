@@ -15,6 +15,9 @@ local function doubled(answers)
 end
 
 kinds.describe_forms(describe, function(form, kind)
+  if kind.immutable then
+    return
+  end
   local function with(...)
     local sketch = form.empty()
     for i = 1, select("#", ...), 2 do
@@ -155,11 +158,12 @@ kinds.describe_forms(describe, function(form, kind)
 end)
 
 kinds.describe(describe, function(kind)
+  local changing = kinds.changing(kind, it)
   local function names(field, message)
     assert.is_truthy(message:find(field .. " mismatch", 1, true), message)
   end
 
-  it("refuses a sketch that differs in one parameter, names it, and both stay as they were", function()
+  changing("refuses a sketch that differs in one parameter, names it, and both stay as they were", function()
     for field, options in pairs(kind.unlike) do
       local a, b = kind.fill(kind.new(options[1]), 1, 20), kind.fill(kind.new(options[2]), 1, 20)
       local a_before, b_before = a:encode(), b:encode()
@@ -184,7 +188,7 @@ kinds.describe(describe, function(kind)
     end
   end)
 
-  it("names first what was expected and then what was found", function()
+  changing("names first what was expected and then what was found", function()
     local a = kind.new(kinds.options(kind.options, { seed = 1 }))
     local b = kind.new(kinds.options(kind.options, { seed = 2 }))
     expect.raise_saying("seed mismatch (expected 1, got 2)", a.merge, a, b)
@@ -202,7 +206,7 @@ kinds.describe(describe, function(kind)
     assert.equal(expected, reason)
   end)
 
-  it("is compatible with one of the same parameters, whatever is in it", function()
+  changing("is compatible with one of the same parameters, whatever is in it", function()
     local a, b = kind.new(), kind.fill(kind.new(), 1, 50)
     assert.is_true(a:compatible(b) and b:compatible(a) and a:compatible(a))
     assert.equal(1, select("#", a:compatible(b)))
@@ -236,7 +240,7 @@ kinds.describe(describe, function(kind)
     expect.same_bytes(before, a:encode())
   end)
 
-  it("merges hundreds in one call", function()
+  changing("merges hundreds in one call", function()
     local parts, all = {}, kind.new()
     for i = 1, 200 do
       parts[i] = kind.fill(kind.new(), i, i)
@@ -246,7 +250,7 @@ kinds.describe(describe, function(kind)
     assert.equal(all, ps.union((table.unpack or unpack)(parts)))
   end)
 
-  it("merges thousands in one call, as many as the stack holds", function()
+  changing("merges thousands in one call, as many as the stack holds", function()
     local small = kind.forms[1].empty()
     local parts = {}
     for i = 1, 7000 do

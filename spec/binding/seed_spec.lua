@@ -55,8 +55,8 @@ kinds.describe(describe, function(kind)
     assert.is_nil(a:info().seed)
     local fits, reason = a:compatible(b)
     assert.is_false(fits)
-    assert.is_truthy(reason:find "seed" and not reason:find "%d%d", reason)
-    expect.raise_saying("seed mismatch", a.merge, a, b)
+    assert.is_truthy(kind.immutable or reason:find "seed" and not reason:find "%d%d", reason)
+    expect.raise_saying(reason, a.merge, a, b)
   end)
 
   it("shows a random seed neither when it is refused nor as text", function()
@@ -70,9 +70,10 @@ kinds.describe(describe, function(kind)
 
   it("keeps a random seed in its bytes, in copies and in unions", function()
     local a = filled "random"
-    for _, other in ipairs { assert(ps.decode(a:encode())), a:copy(), a:union(a:copy():clear()) } do
+    local union = kind.immutable and a or a:union(a:copy():clear())
+    for _, other in ipairs { assert(ps.decode(a:encode())), a:copy(), union } do
       assert.equal(a, other)
-      assert.is_true(a:compatible(other))
+      assert.equal(a:compatible(a), a:compatible(other))
       assert.is_nil(other:info().seed)
       assert.same(kind.answers(a), kind.answers(other))
     end
@@ -82,7 +83,7 @@ kinds.describe(describe, function(kind)
     local secret, other = seeded "random", kinds.other(kind)
     assert.equal(kind.fill(seeded(secret), 1, 20), kind.fill(secret, 1, 20))
     local from_other = seeded(other.new(kinds.options(other.options, { seed = secret })))
-    assert.is_true(from_other:compatible(secret))
+    assert.is_true(kind.immutable and from_other == secret or from_other:compatible(secret))
     assert.is_nil(from_other:info().seed)
     assert.equal(77, seeded(other.new(kinds.options(other.options, { seed = 77 }))):info().seed)
   end)

@@ -125,6 +125,11 @@ static const char setup[] =
     "  new('hyperloglog', { precision = 10 }, 900, 300)\n"
     "edge = new('hyperloglog', { precision = 10 }, 12)\n"
     "brink = new('hyperloglog', { precision = 4 }, 12)\n"
+    "f = ps.fuse { keys = keys, seed = 5 }\n"
+    "function numbers(n)\n"
+    "  local i = 0\n"
+    "  return function() i = i + 1; return i <= n and i or nil end\n"
+    "end\n"
     "paths = { b = directory .. '/b', h = directory .. '/h', h3 = directory .. '/h3',\n"
     "  large = directory .. '/large' }\n"
     "for name, path in pairs(paths) do\n"
@@ -137,10 +142,12 @@ static const char setup[] =
     "function snapshot()\n"
     "  local all = {}\n"
     "  for i, s in ipairs(sketches) do all[i] = s:encode() end\n"
-    "  all[#all + 1] = tostring(large)\n"
+    "  all[#all + 1] = tostring(large) .. f:encode()\n"
     "  return table.concat(all)\n"
     "end\n"
     "function go_on()\n"
+    "  assert(f:has('key77') and ps.decode(f:encode()) == f and ps.fuse { keys = keys, seed = 5 } "
+    "== f)\n"
     "  for i, s in ipairs(sketches) do\n"
     "    s:add_many(keys)\n"
     "    assert(ps.decode(s:encode()) == s and s:copy() == s and #s:union(s) > 0)\n"
@@ -166,6 +173,13 @@ static const struct script scripts[] = {
     {"return ps.bloom { capacity = 5e6, seed = b }", false},
     {"return ps.count_min { conservative = true }", false},
     {"return ps.hyperloglog(), ps.hyperloglog { error_rate = 0.1 }", false},
+    {"return ps.fuse { keys = keys }, ps.fuse { keys = {}, fp_rate = 1 / 65536 }", false},
+    {"return ps.fuse { keys = numbers(3000), seed = f }", false},
+    {"return ps.plan('fuse', { keys = keys }), ps.plan('fuse', { keys = 10 })", false},
+    {"return f:has('new'), f:has_many(keys), f:copy(), f:info(), ps.decode(f:encode())", false},
+    {"pcall(ps.fuse, { keys = { 'a', {} } }); pcall(ps.fuse, { keys = numbers(1e9), max_bytes = 50 "
+     "})",
+     false},
     {"return ps.plan('count_min', { epsilon = 0.1 }), ps.hash(12, 3), ps.kind(b)", false},
     {"b:add('new')", true},
     {"b:add(123456789)", true},

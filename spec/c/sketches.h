@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/distinct.h"
 #include "base/hash.h"
 #include "base/sketch.h"
 #include "kinds.h"
@@ -110,6 +111,8 @@ static const struct variant variants[] = {
     {"scalable_bloom", {{"capacity", 7}, {"fp_rate", 1e-6}, {"tightening", 0.9}}},
     {"scalable_bloom", {{"capacity", 1000}, {"fp_rate", 0.1}, {"growth", 16}}},
     {"scalable_bloom", {{"capacity", 5e5}, {"fp_rate", 1e-4}}},
+    {"fuse", {{"keys", 0}}},
+    {"fuse", {{"keys", 0}, {"fp_rate", 1.0 / 65536}}},
     {"count_min", {{"epsilon", 0.02}}},
     {"count_min", {{"width", 1}, {"depth", 1}, {"counter_bits", 8}}},
     {"count_min", {{"width", 3}, {"depth", 64}, {"counter_bits", 16}}},
@@ -246,8 +249,72 @@ static inline void discard(struct specimen *specimen)
   specimen->block = NULL;
 }
 
+/* Key number i, as its hash. */
+static inline uint64_t hash_of(uint64_t i)
+{
+  return ps_hash(&(unsigned char[8]){(unsigned char)i, (unsigned char)(i >> 8),
+                                     (unsigned char)(i >> 16), (unsigned char)(i >> 24)},
+                 8, 0);
+}
+
+/* Those from .. from + n - 1; to be freed. */
+static inline uint64_t *hashes_of(uint64_t from, size_t n)
+{
+  uint64_t *hashes = test_allocate(n * sizeof *hashes);
+  for (size_t i = 0; i < n; i++) {
+    hashes[i] = hash_of(from + i);
+  }
+  return hashes;
+}
+
+/* Is the variant built at once, of all its keys, and never changed? */
+static inline bool is_built(const struct variant *variant)
+{
+  return ps_kind_by_name(variant->kind)->build != NULL;
+}
+
+/* Makes one that is, of n hashes, which are then anything. */
+static inline enum ps_status build(struct specimen *specimen, const struct variant *variant,
+                                   uint64_t *hashes, size_t n, struct ps_error *error)
+{
+  const struct ps_kind *kind = ps_kind_by_name(variant->kind);
+  struct ps_options options = options_of(variant);
+  struct ps_sketch *sketch = sketch_in(specimen);
+  uint64_t *other = test_allocate(n * sizeof *other);
+  set_option(&options, kind, "keys", (double)ps_sort_distinct(hashes, n, other));
+  free(other);
+  if (ps_plan(sketch, kind, &options, error) != PS_OK) {
+    bail_out(error->message);
+  }
+  void *scratch = test_allocate((size_t)kind->scratch(sketch));
+  enum ps_status status = kind->arrange(sketch, hashes, scratch, error);
+  if (status == PS_OK) {
+    ps_init(sketch, give_payload(specimen, 0), NULL, error);
+    kind->build(sketch, scratch);
+  }
+  free(scratch);
+  return status;
+}
+
+static inline void build_with(struct specimen *specimen, const struct variant *variant,
+                              uint64_t seed, uint64_t from, size_t n)
+{
+  struct ps_error error;
+  uint64_t *hashes = hashes_of(from, n);
+  if (build(specimen, variant, hashes, n, &error) != PS_OK) {
+    bail_out(error.message);
+  }
+  sketch_in(specimen)->seed = seed;
+  free(hashes);
+}
+
+/* An empty one. */
 static inline void make(struct specimen *specimen, const struct variant *variant, uint64_t seed)
 {
+  if (is_built(variant)) {
+    build_with(specimen, variant, seed, 0, 0);
+    return;
+  }
   struct ps_error error;
   struct ps_options options = options_of(variant);
   struct ps_sketch *sketch = sketch_in(specimen);
@@ -260,23 +327,16 @@ static inline void make(struct specimen *specimen, const struct variant *variant
   }
 }
 
-/* Key number i, as its hash. */
-static inline uint64_t hash_of(uint64_t i)
-{
-  return ps_hash(&(unsigned char[8]){(unsigned char)i, (unsigned char)(i >> 8),
-                                     (unsigned char)(i >> 16), (unsigned char)(i >> 24)},
-                 8, 0);
-}
-
-/* Adds the keys from .. from + n - 1 in one batch; returns how many changed the sketch. */
+/* Adds the keys from .. from + n - 1 in one batch; returns how many changed the sketch. An
+ * immutable one takes none. */
 static inline size_t add_keys(struct ps_sketch *sketch, uint64_t from, size_t n)
 {
   struct ps_error error;
   size_t changed = 0;
-  uint64_t *hashes = test_allocate(n * sizeof *hashes);
-  for (size_t i = 0; i < n; i++) {
-    hashes[i] = hash_of(from + i);
+  if (sketch->kind->add_hashes == NULL) {
+    return 0;
   }
+  uint64_t *hashes = hashes_of(from, n);
   if (sketch->kind->add_hashes(sketch, hashes, n, &changed, &error) != PS_OK) {
     bail_out(error.message);
   }
@@ -287,6 +347,10 @@ static inline size_t add_keys(struct ps_sketch *sketch, uint64_t from, size_t n)
 /* With the keys from 0 on. */
 static inline void make_with(struct specimen *specimen, const struct variant *variant, size_t keys)
 {
+  if (is_built(variant)) {
+    build_with(specimen, variant, 0, 0, keys);
+    return;
+  }
   make(specimen, variant, 0);
   add_keys(sketch_in(specimen), 0, keys);
 }

@@ -33,7 +33,7 @@ describe("docs/FORMAT.md", function()
   end
 
   it("shows a sketch of every kind", function()
-    for _, kind in ipairs { "bloom", "blocked_bloom", "scalable_bloom", "count_min", "hyperloglog" } do
+    for _, kind in ipairs { "bloom", "blocked_bloom", "scalable_bloom", "fuse", "count_min", "hyperloglog" } do
       assert.is_true(dumped[kind], kind)
     end
   end)

@@ -28,13 +28,16 @@ local common = [[
 -- Writes the encoded form, the saved file and the answers of every form.
 local build = common .. [[
   each(arg[1], function(kind, form, base)
-    local sketch = form.filled()
+    local items = kind.items(1, form.items)
     if kind.key then
       for byte = 0, 255 do
-        sketch:add(string.char(byte))
+        items[#items + 1] = string.char(byte)
       end
-      sketch:add_many(numbers)
+      for _, number in ipairs(numbers) do
+        items[#items + 1] = number
+      end
     end
+    local sketch = kind.fill_with(form.empty(), items)
     files.write(base .. "bytes", sketch:encode())
     files.write(base .. "answers", text(kind.answers(sketch)))
     assert(sketch:save(base .. "file"))

@@ -43,7 +43,7 @@ local shapes = [[
   local function shapes()
     local all = {}
     for _, kind in ipairs(kinds) do
-      if kind.key and kind.merges ~= "in order" then
+      if kind.key and not kind.immutable and kind.merges ~= "in order" then
         all[kind.name] = kind.new
         for _, form in ipairs(kind.forms) do
           all[kind.name .. " " .. form.name] = not form.ordered and form.empty or nil
@@ -94,15 +94,12 @@ describe("two processes", function()
       local all = {}
       for _, kind in ipairs(kinds) do
         for _, form in ipairs(kind.forms) do
-          local sketch = form.empty()
-          local from, to, step = 1, form.items, 1
-          if backwards == "backwards" and not form.ordered then
-            from, to, step = form.items, 1, -1
+          local items = {}
+          for i = 1, form.items do
+            local turned = backwards == "backwards" and not form.ordered
+            items[turned and form.items + 1 - i or i] = kind.item(i)
           end
-          for i = from, to, step do
-            sketch:add(kind.item(i))
-          end
-          all[#all + 1] = sketch:encode()
+          all[#all + 1] = kind.fill_with(form.empty(), items):encode()
         end
       end
       files.write(path, table.concat(all))

@@ -6,6 +6,8 @@
 --   options    an ordinary sketch
 --   item(i)    the i-th thing to add; different for different i up to 10,000
 --   key        true when the things added are keys, strings or integers
+--   immutable  true when it is built at once and neither changes nor merges; then there is
+--   built(s, items) a sketch with the parameters of another and these items
 --   forms      sketches whose bytes differ in shape, small enough to try every bit of them:
 --     name       for people
 --     options    of the constructor
@@ -25,6 +27,7 @@
 --   huge       options that are in range and need more than the default limit
 --   bytes(o)   of the payload by the published formula, for huge options and for those of `megabytes`
 --   megabytes  options of a sketch with a payload of 1 to 2 MB
+--   planned    options that only plan() takes, of one as large as `megabytes`; or nil
 --   page       options of a sketch with a payload of 4 MiB, the least that lives in pages of its own; or nil
 --   pages      options of one with a payload of 64 MiB; or nil
 --   fields     what the header says of the kind, in order: name, bytes, and hostile values as hexadecimal digits; one
@@ -35,7 +38,7 @@ local ps = require "probsketch"
 
 local kinds = {}
 
-for i, name in ipairs { "bloom", "blocked_bloom", "scalable_bloom", "count_min", "hyperloglog" } do
+for i, name in ipairs { "bloom", "blocked_bloom", "scalable_bloom", "fuse", "count_min", "hyperloglog" } do
   kinds[i] = require("spec.support.kinds." .. name)
 end
 
@@ -47,8 +50,23 @@ for _, kind in ipairs(kinds) do
     return ps[kind.name](options or kind.options)
   end
 
-  -- Adds the items from..to to a sketch, one by one; returns it.
+  -- Adds the items of an array to a sketch, one by one; returns it. Of an immutable kind: returns one of the same
+  -- parameters that has just these.
+  function kind.fill_with(sketch, items)
+    if kind.immutable then
+      return kind.built(sketch, items)
+    end
+    for _, item in ipairs(items) do
+      sketch:add(item)
+    end
+    return sketch
+  end
+
+  -- The same of the items from..to.
   function kind.fill(sketch, from, to)
+    if kind.immutable then
+      return kind.built(sketch, kind.items(from, to))
+    end
     for i = from, to do
       sketch:add(kind.item(i))
     end
@@ -106,6 +124,11 @@ function kinds.describe_forms(describe, f)
       end)
     end
   end
+end
+
+-- it(), for what is only said of sketches that things are added to.
+function kinds.changing(kind, it)
+  return kind.immutable and function() end or it
 end
 
 -- A kind other than the given one.

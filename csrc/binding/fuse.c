@@ -1,0 +1,38 @@
+/***
+The binary fuse filter: built once of all its keys, then certainly not there, or probably there.
+Graf and Lemire 2022, "Binary Fuse Filters: Fast and Smaller Than Xor Filters".
+@classmod fuse
+*/
+#include "membership/fuse.h"
+
+#include "binding/keys.h"
+#include "binding/methods.h"
+
+/***
+Is the key there? O(1).
+@function fuse:has
+@tparam string|integer key
+@treturn bool false: certainly not; true: yes, or with the probability `info().fp_rate` not
+*/
+static int fuse_has(lua_State *L)
+{
+  const struct ps_fuse *fuse = psl_self(L);
+  lua_pushboolean(L, ps_fuse_has(fuse, psl_hash(L, 2, &fuse->sketch)));
+  return 1;
+}
+
+/***
+Asks for each key of an array in one call. Faster than as many calls of @{fuse:has}, far faster for
+filters larger than the cache.
+@function fuse:has_many
+@tparam {string|integer,...} keys
+@treturn {bool,...} the answers of @{fuse:has}, in the same order
+*/
+
+static const luaL_Reg methods[] = {
+    {"has", fuse_has},
+    {"has_many", psl_has_many},
+    {NULL, NULL},
+};
+
+const struct psl_kind psl_fuse = {&ps_fuse, methods};
