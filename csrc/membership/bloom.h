@@ -45,18 +45,23 @@ static inline unsigned char *ps_bloom_word(const struct ps_bloom *bloom, uint64_
   return bloom->sketch.payload + (place >> 6) * 8;
 }
 
+/* The bit at the place of h, as 0 or 1. */
+static inline uint64_t ps_bloom_bit(const struct ps_bloom *bloom, uint64_t h)
+{
+  uint64_t place = ps_hash_place(h, bloom->bits);
+  return ps_load64(ps_bloom_word(bloom, place)) >> (place & 63) & 1;
+}
+
 /* Are all of the next n bits of a key set, *h being its sequence? All are tested, without a branch
  * between them: one that is mispredicted costs more than six tests, and out of the cache their
  * lines are fetched together. */
 static inline bool ps_bloom_all_set(const struct ps_bloom *bloom, uint64_t *h, uint32_t n)
 {
-  const uint64_t bits = bloom->bits;
   uint64_t all = 1;
   for (; n > 0; n--, *h = ps_hash_next(*h)) {
-    uint64_t place = ps_hash_place(*h, bits);
-    all &= ps_load64(ps_bloom_word(bloom, place)) >> (place & 63);
+    all &= ps_bloom_bit(bloom, *h);
   }
-  return all & 1;
+  return all;
 }
 
 /* Distinct keys, estimated from the fill (Swamidass and Baldi 2007). A full filter counts as if one

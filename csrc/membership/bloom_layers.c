@@ -317,16 +317,14 @@ static enum ps_status check_layer(const struct ps_layer *layer, bool alone, stru
 static enum ps_status check_layers(const struct ps_layer *newest, struct ps_error *error)
 {
   bool there[PS_LAYERS_MAX] = {false};
-  const size_t n = ps_layers_count(newest);
-  enum ps_status status = n == 0              ? corrupt("no layers", error)
-                          : n > PS_LAYERS_MAX ? corrupt("too many layers", error)
-                                              : PS_OK;
+  enum ps_status status = newest != NULL ? PS_OK : corrupt("no layers", error);
+  const uint32_t end = ps_layers_next(newest);
   for (const struct ps_layer *layer = newest; layer != NULL && status == PS_OK;
        layer = layer->older) {
-    status = check_layer(layer, n == 1, error);
+    status = check_layer(layer, newest->older == NULL, error);
     there[layer->index] = true;
   }
-  for (uint32_t i = 0; i < ps_layers_next(newest) && status == PS_OK; i++) {
+  for (uint32_t i = 0; i < end && status == PS_OK; i++) {
     status = there[i] ? PS_OK : corrupt("a layer without those before it", error);
   }
   return status;
@@ -337,10 +335,12 @@ enum ps_status ps_layers_read(const struct ps_memory *memory, const struct ps_la
                               struct ps_error *error)
 {
   enum ps_status status = PS_OK;
+  uint64_t at = 0;
   *layers = NULL;
-  for (uint64_t at = 0; at < n && status == PS_OK;) {
+  for (size_t count = 0; at < n && status == PS_OK; count++) {
     struct ps_layer *layer = NULL;
-    status = read_layer(memory, series, bytes + at, n - at, &layer, error);
+    status = count < PS_LAYERS_MAX ? read_layer(memory, series, bytes + at, n - at, &layer, error)
+                                   : corrupt("too many layers", error);
     if (status == PS_OK) {
       at += INDEX_SIZE + layer->bloom.sketch.held;
       layer->older = *layers;

@@ -165,9 +165,11 @@ static enum ps_status grow(struct ps_scalable_bloom *filter, struct ps_error *er
   const uint32_t index = ps_layers_next(newest(filter));
   struct ps_bloom planned;
   struct ps_layer *layer;
-  if (ps_layers_count(newest(filter)) == PS_LAYERS_MAX ||
-      !ps_layer_plan(&series, index, &planned)) {
-    return ps_fail(error, PS_ERR_FULL, "full: there is no layer after %" PRIu32, index);
+  if (ps_layers_count(newest(filter)) == PS_LAYERS_MAX) {
+    return ps_fail(error, PS_ERR_FULL, "full: needs more than %d layers", PS_LAYERS_MAX);
+  }
+  if (!ps_layer_plan(&series, index, &planned)) {
+    return ps_fail(error, PS_ERR_FULL, "full: no rate is left for a layer after %" PRIu32, index);
   }
   const uint64_t bytes = filter->sketch.held + ps_layer_size(&planned);
   if (bytes > filter->sketch.max_bytes) {
@@ -199,12 +201,6 @@ static inline struct start start_of(uint64_t hash)
   return start;
 }
 
-static inline uint64_t bit_at(const struct ps_bloom *bloom, uint64_t h)
-{
-  uint64_t place = ps_hash_place(h, bloom->bits);
-  return ps_load64(ps_bloom_word(bloom, place)) >> (place & 63);
-}
-
 /* As ps_bloom_has(), but looks at the first bits alone, since most layers deny most keys. */
 static inline bool layer_has(const struct ps_layer *layer, uint64_t hash, struct start start)
 {
@@ -212,19 +208,24 @@ static inline bool layer_has(const struct ps_layer *layer, uint64_t hash, struct
   if (bloom->hashes < FIRST) {
     return ps_bloom_has(bloom, hash);
   }
-  return (bit_at(bloom, start.h[0]) & bit_at(bloom, start.h[1]) & bit_at(bloom, start.h[2]) &
-          bit_at(bloom, start.h[3]) & 1) != 0 &&
+  return (ps_bloom_bit(bloom, start.h[0]) & ps_bloom_bit(bloom, start.h[1]) &
+          ps_bloom_bit(bloom, start.h[2]) & ps_bloom_bit(bloom, start.h[3])) != 0 &&
          ps_bloom_all_set(bloom, &start.next, bloom->hashes - FIRST);
 }
 
-bool ps_scalable_bloom_has(const struct ps_scalable_bloom *filter, uint64_t hash)
+/* Does the layer have the key, or one that is older? */
+static bool any_has(const struct ps_layer *layer, uint64_t hash)
 {
   const struct start start = start_of(hash);
-  const struct ps_layer *layer = newest(filter);
   while (layer != NULL && !layer_has(layer, hash, start)) {
     layer = layer->older;
   }
   return layer != NULL;
+}
+
+bool ps_scalable_bloom_has(const struct ps_scalable_bloom *filter, uint64_t hash)
+{
+  return any_has(newest(filter), hash);
 }
 
 enum ps_status ps_scalable_bloom_add(struct ps_scalable_bloom *filter, uint64_t hash, bool *fresh,
@@ -251,34 +252,38 @@ struct absent {
   size_t n;
 };
 
-static void ask_layer(const struct ps_layer *layer, struct absent *absent)
+static void leave_out(struct absent *absent, const bool *found)
 {
-  const bool ahead = layer->bloom.sketch.held >= PS_BLOOM_PREFETCH_FROM;
-  bool found[BLOCK];
   size_t left = 0;
-  if (ahead) {
-    ps_bloom.has_hashes(&layer->bloom.sketch, absent->hash, absent->n, found);
-  }
   for (size_t i = 0; i < absent->n; i++) {
-    const uint64_t hash = absent->hash[i];
-    absent->hash[left] = hash;
+    absent->hash[left] = absent->hash[i];
     absent->place[left] = absent->place[i];
-    left += !(ahead ? found[i] : layer_has(layer, hash, start_of(hash)));
+    left += !found[i];
   }
   absent->n = left;
 }
 
+/* Layers that exceed the cache are asked for the whole block one after the other, and prefetch;
+ * the others, which are mostly older, for one key after the other. */
 static void find_absent(const struct ps_scalable_bloom *filter, const uint64_t *hashes, size_t n,
                         struct absent *absent)
 {
+  const struct ps_layer *layer = newest(filter);
+  bool found[BLOCK];
   memcpy(absent->hash, hashes, n * sizeof *hashes);
   for (size_t i = 0; i < n; i++) {
     absent->place[i] = i;
   }
   absent->n = n;
-  for (const struct ps_layer *layer = newest(filter); layer != NULL; layer = layer->older) {
-    ask_layer(layer, absent);
+  for (; layer != NULL && layer->bloom.sketch.held >= PS_BLOOM_PREFETCH_FROM;
+       layer = layer->older) {
+    ps_bloom.has_hashes(&layer->bloom.sketch, absent->hash, absent->n, found);
+    leave_out(absent, found);
   }
+  for (size_t i = 0; i < absent->n; i++) {
+    found[i] = any_has(layer, absent->hash[i]);
+  }
+  leave_out(absent, found);
 }
 
 static void has_hashes(const struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
@@ -481,6 +486,7 @@ static void describe(const struct ps_sketch *sketch, struct ps_report *report)
   struct ps_bloom first = first_layer((const struct ps_scalable_bloom *)sketch);
   struct listed listed;
   list_layer(&listed, 0, &first);
+  report->integer(report, "bits", first.bits);
   report_listed(&listed, 1, report);
 }
 
@@ -497,6 +503,7 @@ static void inspect(const struct ps_sketch *sketch, struct ps_report *report)
     list_layer(&listed, --i, &layer->bloom);
   }
   report_listed(&listed, n, report);
+  report->integer(report, "bits", bits);
   report->integer(report, "layers", n);
   report->boolean(report, "many_layers", n > LAYERS_MANY);
   report->number(report, "target_fp_rate", filter->fp_rate);

@@ -175,30 +175,49 @@ static void merge_at_limit(void)
   promise("a merge that would pass the limit is refused and changes nothing");
 }
 
+/* The encoded filter with the payload of another behind its own. */
+static struct bytes longer_by(struct bytes bytes, struct bytes other)
+{
+  const size_t start = ps_load32(bytes.at + AT_OFFSET), more = other.size - start - 8;
+  struct bytes longer = {test_allocate(bytes.size + more), bytes.size + more};
+  memcpy(longer.at, bytes.at, bytes.size - 8);
+  memcpy(longer.at + bytes.size - 8, other.at + start, more);
+  ps_store64(longer.at + AT_PAYLOAD_SIZE, longer.size - start - 8);
+  reseal(longer);
+  return longer;
+}
+
+/* Filters of one key each. */
 static void merge_many(void)
 {
-  struct specimen all, one;
+  struct specimen all, one, decoded;
   struct ps_error error;
   enum ps_status status;
-  uint64_t i = 0;
   make(&all, &small, 0);
-  do {
+  for (uint64_t i = 0; i < 1024; i++) {
     make(&one, &small, 0);
     add_keys(sketch_in(&one), i, 1);
-    status = ps_merge(sketch_in(&all), sketch_in(&one), &error);
-    i += status == PS_OK;
+    CHECK(ps_merge(sketch_in(&all), sketch_in(&one), &error) == PS_OK);
     discard(&one);
-  } while (status == PS_OK && i < 2000);
-  CHECK_WITH(i == 1024 && status == PS_ERR_FULL, "%ju merged", (uintmax_t)i);
-  CHECK(has_all(&all, 0, 1024));
+  }
   struct bytes bytes = encode(sketch_in(&all));
-  CHECK(decode(&one, bytes, &error) == PS_OK && ps_equal(sketch_in(&one), sketch_in(&all)));
-  discard(&one);
-  first_refused(&all, 5000, &status);
-  CHECK(status == PS_ERR_FULL);
+  CHECK(decode(&decoded, bytes, &error) == PS_OK && ps_equal(sketch_in(&decoded), sketch_in(&all)));
+  discard(&decoded);
+
+  make(&one, &small, 0);
+  add_keys(sketch_in(&one), 1024, 1);
+  CHECK(ps_merge(sketch_in(&all), sketch_in(&one), &error) == PS_ERR_FULL);
+  CHECK(still(sketch_in(&all), bytes) && has_all(&all, 0, 1024));
+  struct bytes more = encode(sketch_in(&one)), longer = longer_by(bytes, more);
+  CHECK(decode(&decoded, longer, &error) == PS_ERR_CORRUPT);
+  CHECK_WITH(strstr(error.message, "too many layers") != NULL, "%s", error.message);
+  CHECK(first_refused(&all, 5000, &status) > 5000 && status == PS_ERR_FULL);
   free(bytes.at);
+  free(more.at);
+  free(longer.at);
+  discard(&one);
   discard(&all);
-  promise("of more than 1024 layers none comes to be");
+  promise("of more than 1024 layers none comes to be, and none is taken from bytes");
 }
 
 /* What it had been before tells it nothing, and it tells what it had been all: at any time. */

@@ -21,7 +21,7 @@ __attribute__((noreturn)) static inline void bail_out(const char *reason)
 
 /* ---- memory for kinds that own theirs: counted, and failing on demand ---- */
 
-#define TEST_BLOCKS 2048
+#define TEST_BLOCKS 4096
 
 static struct {
   struct {

@@ -79,7 +79,7 @@ static void ask_scalable_bloom(const struct ps_scalable_bloom *filter)
 {
   double rate = ps_scalable_bloom_rate(filter), estimate = ps_scalable_bloom_estimate(filter);
   MUST(rate >= 0 && rate <= 1);
-  MUST(estimate >= 0 && estimate <= 1e300);
+  MUST(estimate >= 0 && isfinite(estimate));
 }
 
 static void ask_fuse(const struct ps_fuse *fuse)
