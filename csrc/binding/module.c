@@ -73,7 +73,9 @@ static int construct(lua_State *L)
 }
 
 /***
-What a constructor would build from the same options; nothing is allocated.
+What a constructor would build from the same options; nothing is left allocated. For fuse, `keys`
+may be the number of different keys; of an array the keys are looked at, and a function is refused,
+since it could be called only once.
 @function plan
 @tparam string kind
 @tparam[opt] table options

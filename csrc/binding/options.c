@@ -155,13 +155,10 @@ static void read_options(lua_State *L, int index, const struct ps_kind *kind,
   }
 }
 
-/* Pushes the keys of the request, and tells its options how many there are; NULL without any. */
+/* Pushes the keys of the request, and tells its options how many there are. */
 static struct psl_key_set *push_keys(lua_State *L, int index, const struct ps_kind *kind,
                                      struct request *request)
 {
-  if (lua_isnil(L, request->keys)) {
-    return NULL;
-  }
   struct psl_key_set *keys = psl_push_keys(L);
   const struct ps_option *option = kind->options;
   while (option->type != PS_OPTION_KEYS) {
@@ -182,26 +179,41 @@ static void check_limit(lua_State *L, int index, const struct ps_sketch *planned
   }
 }
 
+static void plan(lua_State *L, int index, const struct ps_kind *kind, const struct request *request,
+                 struct ps_sketch *planned)
+{
+  struct ps_error error;
+  if (ps_plan(planned, kind, &request->options, &error) != PS_OK) {
+    psl_raise(L, index, &error);
+  }
+  planned->seed = request->seed;
+  planned->flags = request->flags;
+  planned->max_bytes = request->max_bytes;
+  check_limit(L, index, planned);
+}
+
+static void arrange(lua_State *L, int index, struct psl_key_set *keys, struct ps_sketch *planned)
+{
+  struct ps_error error;
+  void *scratch = psl_key_scratch(L, keys, planned->kind->scratch(planned));
+  if (planned->kind->arrange(planned, keys->hashes, scratch, &error) != PS_OK) {
+    psl_raise(L, index, &error);
+  }
+  check_limit(L, index, planned); /* it may have grown */
+}
+
 struct psl_key_set *psl_plan(lua_State *L, int index, const struct ps_kind *kind,
                              struct ps_sketch *planned, bool only_plan)
 {
-  struct ps_error error;
   struct request request = {.max_bytes = psl_state(L)->max_bytes, .only_plan = only_plan};
   read_options(L, index, kind, &request);
+  plan(L, index, kind, &request, planned);
+  if (lua_isnil(L, request.keys)) {
+    return NULL;
+  }
+  /* Till now for no keys: other options are refused before a function is called. */
   struct psl_key_set *keys = push_keys(L, index, kind, &request);
-  if (ps_plan(planned, kind, &request.options, &error) != PS_OK) {
-    psl_raise(L, index, &error);
-  }
-  planned->seed = request.seed;
-  planned->flags = request.flags;
-  planned->max_bytes = request.max_bytes;
-  check_limit(L, index, planned);
-  if (keys != NULL) {
-    void *scratch = psl_key_scratch(L, keys, kind->scratch(planned));
-    if (kind->arrange(planned, keys->hashes, scratch, &error) != PS_OK) {
-      psl_raise(L, index, &error);
-    }
-    check_limit(L, index, planned); /* it may have grown */
-  }
+  plan(L, index, kind, &request, planned);
+  arrange(L, index, keys, planned);
   return keys;
 }

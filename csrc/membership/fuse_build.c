@@ -10,6 +10,7 @@
  * which of its key's four slots it is. So when one key is left, both it and its place are known. */
 #define ONE_KEY 4
 
+/* What building takes beside the hashes. */
 struct workshop {
   uint64_t *order; /* of each key, the hash of this attempt */
   uint64_t *sums;  /* of each slot, the exclusive or of its keys */
@@ -54,7 +55,7 @@ uint64_t ps_fuse_scratch(const struct ps_sketch *sketch)
 static bool enter(const struct ps_fuse *fuse, const uint64_t *hashes, struct workshop shop)
 {
   const uint64_t n = ps_fuse_slot_count(fuse);
-  unsigned overflown = 0;
+  bool overflowed = false;
   memset(shop.sums, 0, n * sizeof *shop.sums);
   memset(shop.tallies, 0, n * sizeof *shop.tallies);
   for (uint64_t i = 0; i < fuse->keys; i++) {
@@ -64,10 +65,10 @@ static bool enter(const struct ps_fuse *fuse, const uint64_t *hashes, struct wor
       uint8_t tally = (uint8_t)((shop.tallies[slots[j]] + ONE_KEY) ^ j);
       shop.tallies[slots[j]] = tally;
       shop.sums[slots[j]] ^= hashes[i];
-      overflown |= tally < ONE_KEY;
+      overflowed |= tally < ONE_KEY;
     }
   }
-  return !overflown;
+  return !overflowed;
 }
 
 static inline bool has_one_key(uint8_t tally)
@@ -75,8 +76,8 @@ static inline bool has_one_key(uint8_t tally)
   return tally / ONE_KEY == 1;
 }
 
-/* Takes the key that is alone in `slot` out of its other slots; returns how many slots are then on
- * the stack. Without branches, since nobody could predict them. */
+/* Takes a key, alone in the slot that is its own, out of its other three; returns how many slots
+ * are then on the stack. Without branches, since nobody could predict them. */
 static inline uint64_t take_out(const struct ps_fuse *fuse, struct workshop shop, uint64_t hash,
                                 unsigned own, uint64_t stacked)
 {

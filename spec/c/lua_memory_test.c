@@ -103,8 +103,7 @@ static struct belongings take_stock(void)
 
 /* ---- the scripts ---- */
 
-/* Sketches that exist before; for one key more `edge` and `brim` have to grow, and `brink` to
- * become dense. */
+/* Sketches that exist before; `edge` has to grow for one key more, `brink` to become dense. */
 static const char setup[] =
     "keys = {}\n"
     "for i = 1, 1000 do keys[i] = 'key' .. i end\n"
@@ -126,16 +125,6 @@ static const char setup[] =
     "  new('hyperloglog', { precision = 10 }, 900, 300)\n"
     "edge = new('hyperloglog', { precision = 10 }, 12)\n"
     "brink = new('hyperloglog', { precision = 4 }, 12)\n"
-    "s, s2 = new('scalable_bloom', { capacity = 20, growth = 1 }, 300),\n"
-    "  new('scalable_bloom', { capacity = 20, growth = 1 }, 50, 1000)\n"
-    "for n = 80, 120 do\n"
-    "  brim = new('scalable_bloom', { capacity = 20, growth = 1 }, n)\n"
-    "  local grown = brim:copy()\n"
-    "  grown:add('new')\n"
-    "  if grown:info().layers > 1 then break end\n"
-    "  brim:close()\n"
-    "  sketches[#sketches] = nil\n"
-    "end\n"
     "f = ps.fuse { keys = keys, seed = 5 }\n"
     "function numbers(n)\n"
     "  local i = 0\n"
@@ -148,7 +137,7 @@ static const char setup[] =
     "    assert((_G[name] or ps.bloom { capacity = 5e6 }):save(path))\n"
     "  end\n"
     "end\n"
-    "bytes = { b = b:encode(), c = c:encode(), h = h:encode(), h3 = h3:encode(), s = s:encode() }\n"
+    "bytes = { b = b:encode(), c = c:encode(), h = h:encode(), h3 = h3:encode() }\n"
     "bytes.cut = bytes.h:sub(1, -2)\n"
     "function snapshot()\n"
     "  local all = {}\n"
@@ -208,16 +197,6 @@ static const struct script scripts[] = {
     {"h:add_many(keys)", true},
     {"edge:add_many(some)", true},
     {"brink:add_many(keys)", true},
-    {"s:add('new')", true},
-    {"brim:add('new')", true},
-    {"s:add_many(keys)", true},
-    {"s2:add_many(some)", true},
-    {"brim:add_many(some)", true},
-    {"return s:has('new'), s:has_many(keys), s:copy(), s:info(), s:encode(), #s", false},
-    {"return assert(ps.decode(bytes.s)), s:union(s2, brim), ps.scalable_bloom { capacity = 9 }",
-     false},
-    {"s2:merge(s)", true},
-    {"brim:merge(s, s2)", true},
     {"b:merge(b2)", true},
     {"b:merge(b2, b3)", true},
     {"c:merge(c2, c3)", true},

@@ -117,14 +117,20 @@ static inline uint64_t test_multiply_high(uint64_t a, uint64_t b)
   return (uint64_t)digits[3] << 32 | digits[2];
 }
 
+/* Ends a test that cannot go on. */
+__attribute__((noreturn)) static inline void bail_out(const char *reason)
+{
+  printf("Bail out! %s\n", reason);
+  exit(EXIT_FAILURE);
+}
+
 /* malloc() of exactly so many bytes, so that a sanitizer sees the first access outside. Never
  * NULL. */
 static inline void *test_allocate(size_t size)
 {
   void *block = malloc(size > 0 ? size : 1);
   if (block == NULL) {
-    printf("Bail out! no memory\n");
-    exit(EXIT_FAILURE);
+    bail_out("no memory");
   }
   return block;
 }

@@ -73,6 +73,29 @@ describe("the rate of a fuse filter", function()
     end
   end)
 
+  it("is so at sizes of all sorts", function()
+    local sizes = { 255, 256, 257, 511, 11400, 11480, 11521, 65535, 65536, 65537, 131072, 218000, 219000, 220000 }
+    for i = 1, 20 do
+      sizes[#sizes + 1] = math.floor(100 * 1.45 ^ i)
+    end
+    for _, n in ipairs(sizes) do
+      local probes, fuse = 100000, ps.fuse { keys = numbers(1, n) }
+      near(probes / 256, 4.5, math.sqrt(probes / 256), hits(fuse, NEVER, NEVER + probes - 1),
+        "strangers affirmed by %d keys", n)
+    end
+  end)
+
+  it("is its square for two filters of other seeds together", function()
+    local keys, both, probes = numbers(1, 100000), 0, 1000000
+    local a, b = ps.fuse { keys = keys, seed = 1 }, ps.fuse { keys = keys, seed = 2 }
+    local asked = numbers(NEVER, NEVER + probes - 1)
+    local by_b = b:has_many(asked)
+    for i, found in ipairs(a:has_many(asked)) do
+      both = both + (found and by_b[i] and 1 or 0)
+    end
+    near(probes / 65536, 4, math.sqrt(probes / 65536), both, "strangers affirmed by both")
+  end)
+
   it("is so of few keys, on the mean over seeds", function()
     for _, n in ipairs { 1, 2, 3, 5, 20, 50 } do
       local found, probes, seeds = 0, 300, 300
@@ -206,6 +229,16 @@ describe("a fuse filter is not made", function()
       end
     end
     expect.raise_saying("element 1", ps.fuse, { keys = function() return false end })
+  end)
+
+  it("with other options that are wrong, and its function is not called then", function()
+    local next_key, calls = iterator { "a" }
+    local all = { { fp_rate = 0.01 }, { seed = -1 }, { max_bytes = 0 }, { max_bytes = 31 }, { capacity = 5 } }
+    for _, wrong in ipairs(all) do
+      wrong.keys = next_key
+      expect.raise(ps.fuse, wrong)
+    end
+    assert.equal(0, calls())
   end)
 
   it("when its function raises, or yields where Lua cannot", function()
@@ -450,6 +483,21 @@ describe("while a fuse filter is built", function()
       assert.is_true(tonumber(peak) < 60e6, output)
       assert.is_true(tonumber(left) < 3e6, output)
     end
+  end)
+
+  measured("nothing piles up when many are built and nobody keeps them", function()
+    local output = process.run [[
+      local ps, memory = require "probsketch", require "spec.support.memory"
+      local alive, keys = {}, {}
+      for i = 1, 30000 do alive[i] = { i } end
+      for i = 1, 20000 do keys[i] = i end
+      for i = 1, 1000 do
+        keys[1] = -i
+        ps.fuse { keys = keys, fp_rate = 1 / 65536 } -- 48 KB each, and half a megabyte while it is built
+      end
+      print(memory.peak())
+    ]]
+    assert.is_true(tonumber(output) < 30e6, output)
   end)
 
   measured("it takes less than 60 bytes a key of ten million #large", function()
