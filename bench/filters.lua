@@ -12,9 +12,12 @@ local PROBES = 1000000
 local WINDOW = 50000     -- keys; the figure is that of the fastest window
 local ROUNDS = 3         -- filters that keys are added to
 
+-- `part` of the keys is what the capacity of those that grow is said to be.
 local filters = {
   { name = "bloom", fp_rate = 0.01, half_a_gigabyte = true },
   { name = "blocked_bloom", fp_rate = 0.01, half_a_gigabyte = true },
+  { name = "scalable_bloom", fp_rate = 0.01, part = 0.01 },
+  { name = "fuse", fp_rate = 1 / 256, built_at_once = true },
 }
 
 -- ---- keys: strings of 8 bytes, and like URLs of 20 to 40; and integers to fill the rest of a filter with
@@ -134,7 +137,7 @@ end
 local function measure(filter, where, capacity)
   local n = math.min(KEYS, capacity)
   local function with_room()
-    local sketch = ps[filter.name] { capacity = capacity, fp_rate = filter.fp_rate }
+    local sketch = ps[filter.name] { capacity = capacity * (filter.part or 1), fp_rate = filter.fp_rate }
     fill(sketch, capacity - n)
     return sketch
   end
@@ -145,6 +148,30 @@ local function measure(filter, where, capacity)
     end
     sketch:add_many(keys)
     measure_add(with_room, "add, " .. type.name, keys)
+    measure_has(sketch, "has, there, " .. type.name, keys)
+    measure_has(sketch, "has, not there, " .. type.name, keys_of(type, 2 ^ 31, n))
+    if i == #types then
+      note(sketch, capacity)
+    end
+    sketch:close()
+  end
+end
+
+local function measure_built(filter, where, capacity)
+  local n = math.min(KEYS, capacity)
+  for i, type in ipairs(types) do
+    local keys, at = keys_of(type, 1, n), 0
+    local function next_key()
+      at = at + 1
+      return keys[at] or at <= capacity and at or nil
+    end
+    local start = os.clock()
+    local sketch = ps[filter.name] { keys = next_key, fp_rate = filter.fp_rate }
+    local ns = (os.clock() - start) * 1e9 / capacity
+    if i == 1 then
+      title(filter, where, sketch, capacity)
+    end
+    print(("  %-32s%10.1f"):format("build, from a function", ns))
     measure_has(sketch, "has, there, " .. type.name, keys)
     measure_has(sketch, "has, not there, " .. type.name, keys_of(type, 2 ^ 31, n))
     if i == #types then
@@ -178,8 +205,9 @@ end
 
 for _, filter in ipairs(filters) do
   if #arg == 0 or wanted[filter.name] then
-    measure(filter, "in cache", IN_CACHE)
-    measure(filter, "out of cache", OUT_OF_CACHE)
+    local by = filter.built_at_once and measure_built or measure
+    by(filter, "in cache", IN_CACHE)
+    by(filter, "out of cache", OUT_OF_CACHE)
     if filter.half_a_gigabyte then
       measure_half_a_gigabyte(filter)
     end

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/distinct.h"
+
 /* A figure is the least of the runs that fit into this much time, but of so many at least. */
 #define SECONDS 0.4
 #define RUNS_MIN 5
@@ -163,27 +165,40 @@ static void set_option(struct ps_options *options, const struct ps_kind *kind,
   bench_fail(option->name);
 }
 
-void bench_make(struct bench_sketch *made, const struct ps_kind *kind,
-                const struct bench_option *options)
+static void plan(struct ps_sketch *sketch, const struct ps_kind *kind,
+                 const struct bench_option *options)
 {
-  static const struct ps_memory memory = {resize, NULL};
   struct ps_options asked = {0};
   struct ps_error error;
-  struct ps_sketch *sketch = &made->any.sketch;
   for (; options->name != NULL; options++) {
     set_option(&asked, kind, options);
   }
   if (ps_plan(sketch, kind, &asked, &error) != PS_OK) {
     bench_fail(error.message);
   }
-  made->pages = (struct ps_pages){NULL, 0};
+}
+
+/* Makes the planned sketch an empty one. */
+static void init(struct bench_sketch *made)
+{
+  static const struct ps_memory memory = {resize, NULL};
+  struct ps_error error;
+  struct ps_sketch *sketch = &made->any.sketch;
   uint64_t size = ps_payload_size(sketch);
+  made->pages = (struct ps_pages){NULL, 0};
   if (size > 0 && !ps_pages_map(&made->pages, (size_t)size)) {
     bench_fail("not enough memory");
   }
   if (ps_init(sketch, made->pages.address, &memory, &error) != PS_OK) {
     bench_fail(error.message);
   }
+}
+
+void bench_make(struct bench_sketch *made, const struct ps_kind *kind,
+                const struct bench_option *options)
+{
+  plan(&made->any.sketch, kind, options);
+  init(made);
 }
 
 void bench_free(struct bench_sketch *made)
@@ -201,6 +216,28 @@ static double cpu_now(void)
   struct timespec now;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+double bench_build(struct bench_sketch *made, const struct ps_kind *kind, double fp_rate,
+                   uint64_t *hashes, size_t n)
+{
+  struct ps_error error;
+  struct ps_sketch *sketch = &made->any.sketch;
+  const double start = cpu_now();
+  uint64_t *other = bench_allocate(n * sizeof *other);
+  const size_t distinct = ps_sort_distinct(hashes, n, other);
+  free(other);
+  const struct bench_option options[] = {
+      {"keys", (double)distinct}, {"fp_rate", fp_rate}, {NULL, 0}};
+  plan(sketch, kind, options);
+  void *scratch = bench_allocate((size_t)kind->scratch(sketch));
+  if (kind->arrange(sketch, hashes, scratch, &error) != PS_OK) {
+    bench_fail(error.message);
+  }
+  init(made);
+  kind->build(sketch, scratch);
+  free(scratch);
+  return (cpu_now() - start) / (double)n;
 }
 
 double bench_once(bench_body *body, const struct bench_run *run)

@@ -77,6 +77,11 @@ void bench_make(struct bench_sketch *made, const struct ps_kind *kind,
                 const struct bench_option *options);
 void bench_free(struct bench_sketch *made);
 
+/* Makes a sketch of a kind that is built at once, of n hashes, which are then anything; returns CPU
+ * nanoseconds a hash, all memory that it takes included. */
+double bench_build(struct bench_sketch *made, const struct ps_kind *kind, double fp_rate,
+                   uint64_t *hashes, size_t n);
+
 /* Ends the program. */
 void bench_fail(const char *message) __attribute__((noreturn));
 /* malloc(), or the end. */

@@ -8,10 +8,15 @@
 #include "kinds.h"
 #include "membership/blocked_bloom.h"
 #include "membership/bloom.h"
+#include "membership/fuse.h"
+#include "membership/scalable_bloom.h"
 
 #define IN_CACHE 100000
 #define OUT_OF_CACHE 30000000
 #define PROBES 1000000
+
+/* Keys that a filter is built of at once, in all: of a small one several times. */
+#define BUILT 3000000
 
 /* Adding to the large filter is measured on so many new keys at a time. */
 #define SLICE 1000000
@@ -66,20 +71,35 @@ static inline bool blocked_bloom_add(struct ps_sketch *sketch, uint64_t hash)
   return ps_blocked_bloom_add((struct ps_blocked_bloom *)sketch, hash);
 }
 
+static inline bool scalable_bloom_add(struct ps_sketch *sketch, uint64_t hash)
+{
+  struct ps_error error;
+  bool fresh;
+  ps_scalable_bloom_add((struct ps_scalable_bloom *)sketch, hash, &fresh, &error);
+  return fresh;
+}
+
 ADD_EACH(bloom)
 HAS_EACH(bloom)
 ADD_EACH(blocked_bloom)
 HAS_EACH(blocked_bloom)
+ADD_EACH(scalable_bloom)
+HAS_EACH(scalable_bloom)
+HAS_EACH(fuse)
 
 /* ---- what is measured ---- */
 
 static const struct filter {
   const struct ps_kind *kind;
   double fp_rate;
+  double part;                     /* of the keys, that its capacity is said to be */
   bench_body *add_each, *has_each; /* add_each NULL: built at once */
 } filters[] = {
-    {&ps_bloom, 0.01, bloom_add_each, bloom_has_each},
-    {&ps_blocked_bloom, 0.01, blocked_bloom_add_each, blocked_bloom_has_each},
+    {&ps_bloom, 0.01, 1, bloom_add_each, bloom_has_each},
+    {&ps_blocked_bloom, 0.01, 1, blocked_bloom_add_each, blocked_bloom_has_each},
+    {&ps_scalable_bloom, 0.01, 0.01, scalable_bloom_add_each, scalable_bloom_has_each},
+    {&ps_fuse, 1.0 / 256, 1, NULL, fuse_has_each},
+    {&ps_fuse, 1.0 / 65536, 1, NULL, fuse_has_each},
 };
 
 /* Ways to call. */
@@ -171,7 +191,8 @@ static void title(const struct filter *filter, const struct ps_sketch *sketch, c
 
 static void make(struct bench_sketch *made, const struct filter *filter, int n)
 {
-  const struct bench_option options[] = {{"capacity", n}, {"fp_rate", filter->fp_rate}, {NULL, 0}};
+  const struct bench_option options[] = {
+      {"capacity", n * filter->part}, {"fp_rate", filter->fp_rate}, {NULL, 0}};
   bench_make(made, filter->kind, options);
 }
 
@@ -191,6 +212,40 @@ static uint64_t fill(struct ps_sketch *sketch, uint64_t first, uint64_t end)
     }
   }
   return end;
+}
+
+/* ---- built at once ---- */
+
+/* Of the keys of numbers 0 .. n-1, a few times. Hashing the keys is not part of the time. */
+static void build(struct bench_sketch *made, const struct filter *filter, size_t n)
+{
+  uint64_t *hashes = bench_allocate(n * sizeof *hashes);
+  double ns = INFINITY;
+  for (size_t done = 0; done < BUILT; done += n) {
+    if (done > 0) {
+      bench_free(made);
+    }
+    for (size_t i = 0; i < n; i++) {
+      hashes[i] = bench_hash_of(i);
+    }
+    ns = fmin(ns, bench_build(made, filter->kind, filter->fp_rate, hashes, n));
+  }
+  free(hashes);
+  title(filter, &made->any.sketch, n <= IN_CACHE ? "in cache" : "out of cache", (int)n);
+  bench_row("build", ns, NAN, NAN);
+}
+
+static void built_at_once(const struct filter *filter, size_t n)
+{
+  struct bench_sketch made;
+  build(&made, filter, n);
+  const size_t asked = n < SLICE ? n : SLICE;
+  double line = bench_line(made.any.sketch.held);
+  for (enum bench_key_type type = 0; type < BENCH_KEY_TYPES; type++) {
+    measure_has(filter, &made.any.sketch, type, 0, asked, line);
+  }
+  note_size_and_rate(&made.any.sketch, (double)n);
+  bench_free(&made);
 }
 
 /* ---- in cache ---- */
@@ -217,6 +272,7 @@ static void in_cache(const struct filter *filter)
   struct bench_sketch made;
   struct ps_sketch *sketch = &made.any.sketch;
   make(&made, filter, IN_CACHE);
+  fill(sketch, 0, IN_CACHE);
   title(filter, sketch, "in cache", IN_CACHE);
   double line = bench_line(sketch->held);
   for (enum bench_key_type type = 0; type < BENCH_KEY_TYPES; type++) {
@@ -261,10 +317,10 @@ static void out_of_cache(const struct filter *filter)
   struct bench_sketch made;
   struct ps_sketch *sketch = &made.any.sketch;
   make(&made, filter, OUT_OF_CACHE);
-  title(filter, sketch, "out of cache", OUT_OF_CACHE);
-  double line = bench_line(sketch->held);
   uint64_t grown = (uint64_t)BENCH_KEY_TYPES * ROUNDS * WAYS * SLICE;
   uint64_t end = fill(sketch, 0, OUT_OF_CACHE - grown);
+  title(filter, sketch, "out of cache", OUT_OF_CACHE);
+  double line = bench_line(sketch->held);
   for (enum bench_key_type type = 0; type < BENCH_KEY_TYPES; type++) {
     end = measure_growth(filter, sketch, type, end, line);
     measure_has(filter, sketch, type, end - SLICE, SLICE, line);
@@ -281,7 +337,10 @@ int main(int argc, char **argv)
     for (int j = 1; j < argc; j++) {
       wanted = wanted || strcmp(argv[j], filters[i].kind->name) == 0;
     }
-    if (wanted) {
+    if (wanted && filters[i].add_each == NULL) {
+      built_at_once(&filters[i], IN_CACHE);
+      built_at_once(&filters[i], OUT_OF_CACHE);
+    } else if (wanted) {
       in_cache(&filters[i]);
       out_of_cache(&filters[i]);
     }
