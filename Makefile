@@ -15,6 +15,8 @@ CORE = \
   base/status.c \
   membership/bloom.c membership/blocked_bloom.c membership/blocked_line.c \
   membership/bloom_layers.c membership/scalable_bloom.c \
+  membership/cuckoo.c membership/cuckoo_growth.c membership/cuckoo_plan.c \
+  membership/cuckoo_table.c \
   membership/fuse.c membership/fuse_build.c \
   frequency/count_min.c \
   cardinality/hyperloglog.c cardinality/hyperloglog_estimate.c \
@@ -22,7 +24,8 @@ CORE = \
   kinds.c \
   storage/file.c storage/library.c storage/pages.c storage/random.c
 BINDING = \
-  binding/bloom.c binding/blocked_bloom.c binding/scalable_bloom.c binding/fuse.c \
+  binding/bloom.c binding/blocked_bloom.c binding/scalable_bloom.c binding/cuckoo.c \
+  binding/fuse.c \
   binding/count_min.c binding/hyperloglog.c \
   binding/key_set.c binding/keys.c binding/module.c binding/options.c binding/sketch.c \
   binding/storage.c

@@ -40,7 +40,7 @@ struct ps_sketch {
   uint64_t held;          /* bytes of memory at the payload, derived state beside it included */
   uint64_t seed;
   uint64_t max_bytes;             /* what size() and growth may not pass */
-  const struct ps_memory *memory; /* NULL unless the sketch owns its payload: ps_owns() */
+  const struct ps_memory *memory; /* for a payload that it owns, and for the time of a call */
   uint32_t flags;                 /* enum ps_sketch_flags */
 };
 

@@ -108,9 +108,8 @@ uint64_t ps_payload_size(const struct ps_sketch *sketch)
 /* Gives a planned sketch its memory: the caller's payload, or a source of its own. */
 static void bind(struct ps_sketch *sketch, void *payload, const struct ps_memory *memory)
 {
-  if (ps_owns(sketch)) {
-    sketch->memory = memory;
-  } else {
+  sketch->memory = memory;
+  if (!ps_owns(sketch)) {
     sketch->payload = payload;
     sketch->held = ps_payload_size(sketch);
   }

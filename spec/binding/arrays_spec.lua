@@ -20,7 +20,7 @@ kinds.describe(describe, function(kind)
       local whole, single = form.empty(), form.empty()
       local at = 0
       for _, n in ipairs(sizes) do
-        local items = kind.items(at + 1, at + n)
+        local items = kind.items(at + 1, math.min(at + n, form.room or math.huge))
         whole:add_many(items)
         for _, item in ipairs(items) do
           single:add(item)

@@ -235,6 +235,78 @@ static void check_scalable_bloom(double capacity, double rate, double growth, do
   discard(&specimen);
 }
 
+/* ---- cuckoo ---- */
+
+struct slots {
+  uint64_t half, fingerprints[1 << 16];
+  unsigned bucket_size, bits;
+};
+
+static unsigned taken(const struct slots *slots, uint64_t bucket)
+{
+  unsigned n = 0;
+  while (n < slots->bucket_size && slots->fingerprints[bucket * slots->bucket_size + n] != 0) {
+    n++;
+  }
+  return n;
+}
+
+/* As long as nothing has to move. */
+static void put_key(struct slots *slots, uint64_t hash)
+{
+  uint64_t fraction = hash * slots->half, x = fraction >> (64 - slots->bits);
+  uint64_t fingerprint = x == 0 ? 1 : x, home = test_multiply_high(hash, slots->half);
+  x = fingerprint * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  uint64_t other = (home + test_multiply_high(x, slots->half)) % slots->half + slots->half;
+  uint64_t bucket = taken(slots, home) <= taken(slots, other) ? home : other;
+  unsigned slot = taken(slots, bucket);
+  CHECK(slot < slots->bucket_size);
+  slots->fingerprints[bucket * slots->bucket_size + slot] = fingerprint;
+}
+
+static void pack(const struct slots *slots, struct bytes payload)
+{
+  for (size_t i = 0; i < 2 * slots->half * slots->bucket_size; i++) {
+    for (unsigned bit = 0; bit < slots->bits; bit++) {
+      size_t at = i * slots->bits + bit;
+      payload.at[at / 8] |= (unsigned char)((slots->fingerprints[i] >> bit & 1) << at % 8);
+    }
+  }
+}
+
+static void check_cuckoo(double capacity, double rate, unsigned bucket_size, uint64_t buckets,
+                         unsigned bits, bool grows, size_t keys)
+{
+  static struct slots slots;
+  struct specimen specimen;
+  struct model model;
+  struct variant variant = {"cuckoo",
+                            {{"capacity", capacity},
+                             {"fp_rate", rate},
+                             {"bucket_size", bucket_size},
+                             {"growth", grows ? 2 : 0}}};
+  about_variant(&variant, keys);
+  make(&specimen, &variant, SEED);
+  add_keys(sketch_in(&specimen), 0, keys);
+  slots = (struct slots){.half = buckets / 2, .bucket_size = bucket_size};
+  slots.bits = bits;
+  for (size_t i = 0; i < keys; i++) {
+    put_key(&slots, hash_of(i));
+  }
+  size_t size = ((size_t)slots.half * 2 * bucket_size * slots.bits / 8 + 8 + 7) / 8 * 8;
+  model_start(&model, 5, grows ? 0 : 1, size);
+  ps_write(&model.writer, buckets, 8);
+  ps_write(&model.writer, bucket_size, 1);
+  ps_write(&model.writer, bits, 1);
+  ps_write(&model.writer, grows ? 2 : 0, 1);
+  ps_write(&model.writer, (uint64_t)capacity, 8);
+  model_double(&model, rate);
+  pack(&slots, model.payload);
+  check_model(sketch_in(&specimen), &model);
+  discard(&specimen);
+}
+
 /* ---- count_min ---- */
 
 struct counts {
@@ -413,6 +485,12 @@ int main(void)
   check_scalable_bloom(7, 0.9, 1.5, 0.9, 5000, 4);
   check_scalable_bloom(33, 1e-6, 16, 0.3, 5000, 3);
   promise("a scalable bloom filter is the layers of docs/FORMAT.md");
+  check_cuckoo(1, 0.01, 4, 2, 8, false, 1);
+  check_cuckoo(1000, 0.01, 4, 270, 10, false, 300);
+  check_cuckoo(1000, 1e-10, 2, 652, 35, false, 200);
+  check_cuckoo(10000, 0.001, 8, 1284, 14, false, 5000);
+  check_cuckoo(1, 0.01, 4, 2, 26, true, 2);
+  promise("a cuckoo filter is the slots of docs/FORMAT.md");
   check_count_min(1, 1, 8, false, 1);
   check_count_min(3, 2, 8, false, 90);
   check_count_min(50, 64, 16, false, 700);

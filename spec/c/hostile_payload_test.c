@@ -71,6 +71,59 @@ static void bloom_tails(void)
   promise("bits behind the last one of a bloom filter are refused");
 }
 
+/* ---- cuckoo ---- */
+
+/* The padding of a table; what is in its slots may be anything. */
+static void check_behind_slots(struct variant variant, unsigned slots, unsigned bits, size_t keys)
+{
+  const size_t slots_bits = (size_t)slots * bits;
+  struct sealed sealed = seal_of(variant, keys);
+  CHECK(outcome(sealed) == PS_OK);
+  for (size_t bit = slots_bits; bit < sealed.size * 8; bit++) {
+    sealed.payload[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    CHECK_WITH(outcome(sealed) == PS_ERR_CORRUPT, "bit %zu", bit);
+    sealed.payload[bit / 8] ^= (unsigned char)(1u << bit % 8);
+  }
+  memset(sealed.payload, 0xff, slots_bits / 8);
+  CHECK(outcome(sealed) == PS_OK);
+  free(sealed.bytes.at);
+}
+
+static void cuckoo_tails(void)
+{
+  check_behind_slots((struct variant){"cuckoo", {{"capacity", 1}}}, 8, 8, 8);
+  check_behind_slots((struct variant){"cuckoo", {{"capacity", 9}, {"fp_rate", 1e-9}}}, 32, 32, 9);
+  check_behind_slots((struct variant){"cuckoo", {{"capacity", 100}, {"bucket_size", 8}}}, 128, 11,
+                     70);
+  check_behind_slots((struct variant){"cuckoo", {{"capacity", 1}, {"growth", 2}}}, 16, 25, 9);
+  promise("bits behind the last slot of a cuckoo filter are refused");
+}
+
+/* A table of another number of bytes than any number of doublings makes it. */
+static void cuckoo_sizes(void)
+{
+  struct sealed sealed = seal_of((struct variant){"cuckoo", {{"capacity", 1}, {"growth", 2}}}, 0);
+  const size_t start = sealed.bytes.size - 8 - sealed.size, most = 2000;
+  unsigned char *bytes = test_allocate(start + most + 8);
+  memcpy(bytes, sealed.bytes.at, start);
+  memset(bytes + start, 0, most + 8);
+  size_t accepted = 0;
+  for (size_t size = 0; size <= most; size++) {
+    struct sealed other = {{bytes, start + size + 8}, bytes + start, size};
+    memset(bytes + start + size, 0, 8);
+    ps_store64(bytes + AT_PAYLOAD_SIZE, size);
+    enum ps_status status = outcome(other);
+    CHECK_WITH(status == PS_OK || status == PS_ERR_CORRUPT, "%zu bytes", size);
+    accepted += status == PS_OK;
+    memset(bytes + start, 0, most + 8);
+  }
+  /* 8 slots of 26 bits, 16 of 25, 32 of 24 ... */
+  CHECK_WITH(accepted == 7, "%zu sizes", accepted);
+  promise("a growing cuckoo filter is refused unless its size is that of some doublings");
+  free(bytes);
+  free(sealed.bytes.at);
+}
+
 /* ---- count_min ---- */
 
 #define TOTAL 0
@@ -240,6 +293,8 @@ static void entries(void)
 int main(void)
 {
   bloom_tails();
+  cuckoo_tails();
+  cuckoo_sizes();
   totals();
   wide_counters();
   registers();

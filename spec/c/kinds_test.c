@@ -7,14 +7,16 @@
 /* Does it grow as far as its limit allows, and not to a size that is planned? */
 static bool grows(const struct ps_sketch *sketch)
 {
-  return strcmp(sketch->kind->name, "scalable_bloom") == 0;
+  const char *name = sketch->kind->name;
+  return ps_owns(sketch) && (strcmp(name, "scalable_bloom") == 0 || strcmp(name, "cuckoo") == 0);
 }
 
-/* Conservative cells depend on the order of keys, and so do layers; a merge is then no sketch of
- * one run. */
+/* Conservative cells depend on the order of keys, and so do layers, and the places of a cuckoo
+ * filter; a merge is then no sketch of one run. */
 static bool order_matters(const struct ps_sketch *sketch)
 {
-  if (strcmp(sketch->kind->name, "scalable_bloom") == 0) {
+  const char *name = sketch->kind->name;
+  if (strcmp(name, "scalable_bloom") == 0 || strcmp(name, "cuckoo") == 0) {
     return true;
   }
   unsigned width;

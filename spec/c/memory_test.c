@@ -248,7 +248,9 @@ int main(void)
 {
   size_t owners = 0;
   for (const struct variant *variant = variants; variant->kind != NULL; variant++) {
-    if (ps_kind_by_name(variant->kind)->release != NULL) {
+    union ps_any_sketch planned;
+    plan_variant(&planned.sketch, variant);
+    if (ps_owns(&planned.sketch)) {
       check_variant(variant, false);
       check_variant(variant, true);
       owners++;

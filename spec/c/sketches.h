@@ -45,6 +45,12 @@ static const struct variant variants[] = {
     {"scalable_bloom", {{"capacity", 7}, {"fp_rate", 1e-6}, {"tightening", 0.9}}},
     {"scalable_bloom", {{"capacity", 1000}, {"fp_rate", 0.1}, {"growth", 16}}},
     {"scalable_bloom", {{"capacity", 5e5}, {"fp_rate", 1e-4}}},
+    {"cuckoo", {{"capacity", 20000}}},
+    {"cuckoo", {{"capacity", 20000}, {"bucket_size", 2}, {"fp_rate", 1e-10}}},
+    {"cuckoo", {{"capacity", 20000}, {"bucket_size", 8}, {"fp_rate", 0.5}}},
+    {"cuckoo", {{"capacity", 1}, {"growth", 2}}},
+    {"cuckoo", {{"capacity", 100}, {"growth", 2}, {"bucket_size", 8}, {"fp_rate", 1e-10}}},
+    {"cuckoo", {{"capacity", 1e6}, {"fp_rate", 0.001}}},
     {"fuse", {{"keys", 0}}},
     {"fuse", {{"keys", 0}, {"fp_rate", 1.0 / 65536}}},
     {"count_min", {{"epsilon", 0.02}}},
@@ -97,15 +103,20 @@ static inline void about_variant(const struct variant *variant, size_t keys)
   test_about("%s, %zu keys", text, keys);
 }
 
-/* Bytes of the variant at its largest. */
-static inline uint64_t size_of(const struct variant *variant)
+static inline void plan_variant(struct ps_sketch *sketch, const struct variant *variant)
 {
   struct ps_error error;
-  union ps_any_sketch planned;
   struct ps_options options = options_of(variant);
-  if (ps_plan(&planned.sketch, ps_kind_by_name(variant->kind), &options, &error) != PS_OK) {
+  if (ps_plan(sketch, ps_kind_by_name(variant->kind), &options, &error) != PS_OK) {
     bail_out(error.message);
   }
+}
+
+/* Bytes of the variant when it is made. */
+static inline uint64_t size_of(const struct variant *variant)
+{
+  union ps_any_sketch planned;
+  plan_variant(&planned.sketch, variant);
   return planned.sketch.kind->size(&planned.sketch);
 }
 
@@ -250,19 +261,16 @@ static inline void make(struct specimen *specimen, const struct variant *variant
     return;
   }
   struct ps_error error;
-  struct ps_options options = options_of(variant);
   struct ps_sketch *sketch = sketch_in(specimen);
-  if (ps_plan(sketch, ps_kind_by_name(variant->kind), &options, &error) != PS_OK) {
-    bail_out(error.message);
-  }
+  plan_variant(sketch, variant);
   sketch->seed = seed;
   if (ps_init(sketch, give_payload(specimen, 0), &test_source, &error) != PS_OK) {
     bail_out(error.message);
   }
 }
 
-/* Adds the keys from .. from + n - 1 in one batch; returns how many changed the sketch. An
- * immutable one takes none. */
+/* Adds the keys from .. from + n - 1 in one batch, as far as they go in; returns how many changed
+ * the sketch. An immutable one takes none. */
 static inline size_t add_keys(struct ps_sketch *sketch, uint64_t from, size_t n)
 {
   struct ps_error error;
@@ -271,7 +279,8 @@ static inline size_t add_keys(struct ps_sketch *sketch, uint64_t from, size_t n)
     return 0;
   }
   uint64_t *hashes = hashes_of(from, n);
-  if (sketch->kind->add_hashes(sketch, hashes, n, &changed, &error) != PS_OK) {
+  enum ps_status status = sketch->kind->add_hashes(sketch, hashes, n, &changed, &error);
+  if (status != PS_OK && status != PS_ERR_FULL) {
     bail_out(error.message);
   }
   free(hashes);

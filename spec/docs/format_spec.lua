@@ -33,7 +33,7 @@ describe("docs/FORMAT.md", function()
   end
 
   it("shows a sketch of every kind", function()
-    for _, kind in ipairs { "bloom", "blocked_bloom", "scalable_bloom", "fuse", "count_min", "hyperloglog" } do
+    for kind in ("bloom blocked_bloom scalable_bloom cuckoo fuse count_min hyperloglog"):gmatch "%S+" do
       assert.is_true(dumped[kind], kind)
     end
   end)

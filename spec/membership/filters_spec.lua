@@ -144,14 +144,15 @@ filters.describe(describe, function(filter)
   end
 
   it("says true for a key that was certainly not there, and has it from then on", function()
-    local sketch, model, refuted = filter.new(20000, filter.rates[1]), {}, 0
+    -- Copies of a key are all in its two buckets: fewer go in than distinct keys.
+    local sketch, model, refuted = filter.new(20000 * (filter.copies and 2 or 1), filter.rates[1]), {}, 0
     local generator = random.new(5)
     for _ = 1, 20000 do
       local key = math.floor(generator:uniform() * 15000)
       local known = sketch:has(key)
       local added = sketch:add(key)
       if filter.removes and filter.exact then
-        assert.is_true(added)
+        assert.is_true(added or sketch:frequency(key) == filter.copies)
       elseif added == known then
         error(("add(%d) said %s after has() had said %s"):format(key, tostring(added), tostring(known)))
       end

@@ -43,7 +43,7 @@ local shapes = [[
   local function shapes()
     local all = {}
     for _, kind in ipairs(kinds) do
-      if kind.key and not kind.immutable and kind.merges ~= "in order" then
+      if kind.key and not kind.immutable and not kind.merges then
         all[kind.name] = kind.new
         for _, form in ipairs(kind.forms) do
           all[kind.name .. " " .. form.name] = not form.ordered and form.empty or nil

@@ -15,6 +15,7 @@ local filters = {
   { name = "bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.15 },
   { name = "blocked_bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.1 },
   { name = "scalable_bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.1 },
+  { name = "cuckoo", rates = { 0.1, 0.01, 1e-4 }, slack = 1.2, removes = true, exact = true, copies = 8 },
   { name = "fuse", rates = { 1 / 256, 1 / 65536 }, slack = 1.05, immutable = true, exact = true },
 }
 

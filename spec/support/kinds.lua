@@ -13,11 +13,13 @@
 --     options    of the constructor
 --     items      how many things are added to fill it; a form may be in its shape only then
 --     ordered    true when the bytes depend on the order of adding
+--     room       how many items surely go in; nil: any number
 --     twice      what merging with itself does: "nothing" or "doubles" every answer
 --   answers(s) what the kind's asking methods say, as an array of numbers, booleans and strings
 --   overlaps   true when what is in several parts of a union counts several times
 --   grows      true when it has no largest size but its limit
---   merges     "in order" when the bytes of a union depend on the order of its parts
+--   merges     "in order" when the bytes of a union depend on the order of its parts, "as a set" when on their grouping
+--              too, so that only its answers are those of the whole
 --   meet(a, b) what is asked of two compatible sketches, likewise; or nil
 --   unlike     pairs of options that differ in one parameter, by the name of what must be named when they are merged
 --   ranges     of options: the words for it in a refusal, values out of it, the extremes in it, and other options that
@@ -38,7 +40,7 @@ local ps = require "probsketch"
 
 local kinds = {}
 
-for i, name in ipairs { "bloom", "blocked_bloom", "scalable_bloom", "fuse", "count_min", "hyperloglog" } do
+for i, name in ipairs { "bloom", "blocked_bloom", "scalable_bloom", "cuckoo", "fuse", "count_min", "hyperloglog" } do
   kinds[i] = require("spec.support.kinds." .. name)
 end
 

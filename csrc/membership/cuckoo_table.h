@@ -1,0 +1,89 @@
+/* The table of a cuckoo filter (Fan, Andersen, Kaminsky and Mitzenmacher 2014, "Cuckoo filter:
+ * practically better than Bloom").
+ *
+ * A table has two halves of equally many buckets, any number, and a bucket b slots of f bits. A
+ * slot holds a fingerprint, 1 .. 2^f - 1, or 0 when it is free. A key has one bucket in the left
+ * half, its home, and one in the right half, that lies the fingerprint's distance farther, modulo
+ * the half. So each of the two follows from the other and the fingerprint, and they always differ:
+ * 2 b copies of a key go into a table of any size, and small tables fill like large ones.
+ *
+ * Home and fingerprint are the integer part, and the first f bits of the fraction, of hash / 2^64 *
+ * half: in a table with twice the buckets and one bit less, they are the same bits of the hash. */
+#ifndef PS_MEMBERSHIP_CUCKOO_TABLE_H
+#define PS_MEMBERSHIP_CUCKOO_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* So that a fingerprint, wherever it starts within a byte, ends within eight. */
+#define PS_CUCKOO_BITS_MAX 56
+
+/* The shape of a table; all follows from half, b and f. Slot i lies at bit i f; bit j in byte j / 8
+ * at 1 << j % 8. Slots are read by words of as many as fit, the same number in every word. */
+struct ps_cuckoo_shape {
+  uint64_t half;  /* buckets of each half */
+  uint64_t ones;  /* the lowest bit of each fingerprint in a word */
+  uint64_t highs; /* the highest */
+  uint32_t bits;  /* f */
+  uint32_t bucket_bits;
+  uint32_t word_bits;
+  uint32_t slots; /* b */
+};
+
+/* A key as a table knows it. Keys with the same entry are one key to it. */
+struct ps_cuckoo_entry {
+  uint64_t home, fingerprint;
+};
+
+struct ps_cuckoo_shape ps_cuckoo_shape(uint64_t half, unsigned slots, unsigned bits);
+
+/* Bytes of a table; UINT64_MAX when that does not fit 64 bits. Zeros are an empty one. */
+uint64_t ps_cuckoo_table_size(const struct ps_cuckoo_shape *shape);
+
+/* Is there nothing behind the last slot? */
+bool ps_cuckoo_table_valid(const struct ps_cuckoo_shape *shape, const unsigned char *table);
+
+/* ---- keys ---- */
+
+struct ps_cuckoo_entry ps_cuckoo_entry(const struct ps_cuckoo_shape *shape, uint64_t hash);
+
+/* The same key in a table with 2^doublings times the buckets and as many bits less. */
+struct ps_cuckoo_entry ps_cuckoo_entry_in_larger(const struct ps_cuckoo_shape *shape,
+                                                 struct ps_cuckoo_entry entry, unsigned doublings);
+
+/* False, and nothing has changed, if no place was found for it. Expected O(1) below the loads that
+ * filters are planned with; at most some hundred buckets are looked at. */
+bool ps_cuckoo_table_insert(const struct ps_cuckoo_shape *shape, unsigned char *table,
+                            struct ps_cuckoo_entry entry);
+
+/* Frees one slot that holds the entry; false if none does. */
+bool ps_cuckoo_table_remove(const struct ps_cuckoo_shape *shape, unsigned char *table,
+                            struct ps_cuckoo_entry entry);
+
+/* How many slots hold the entry. */
+unsigned ps_cuckoo_table_frequency(const struct ps_cuckoo_shape *shape, const unsigned char *table,
+                                   struct ps_cuckoo_entry entry);
+
+bool ps_cuckoo_table_has(const struct ps_cuckoo_shape *shape, const unsigned char *table,
+                         uint64_t hash);
+
+/* The same for many hashes. What they need of the table is asked for ahead. */
+void ps_cuckoo_table_has_all(const struct ps_cuckoo_shape *shape, const unsigned char *table,
+                             const uint64_t *hashes, size_t n, bool *found);
+
+/* Asks for what the next call for this hash will look at. */
+void ps_cuckoo_table_prefetch(const struct ps_cuckoo_shape *shape, const unsigned char *table,
+                              uint64_t hash);
+
+/* ---- the whole ---- */
+
+/* How many slots are taken. O(slots). */
+uint64_t ps_cuckoo_table_count(const struct ps_cuckoo_shape *shape, const unsigned char *table);
+
+/* The entry in the first slot from *slot on that is taken, and moves *slot behind it; false if
+ * there is none. */
+bool ps_cuckoo_table_next(const struct ps_cuckoo_shape *shape, const unsigned char *table,
+                          uint64_t *slot, struct ps_cuckoo_entry *entry);
+
+#endif
