@@ -220,8 +220,8 @@ describe("load", function()
     files.write(directory .. "/bad", "x")
     local output = process.run([[
       local ps, directory = require "probsketch", ...
-      local function open_files()
-        local pipe = io.popen "ls /proc/$PPID/fd | wc -l"
+      local function open_files() -- once popen() here has closed the other end of its pipe
+        local pipe = io.popen "sleep 0.1; ls /proc/$PPID/fd | wc -l"
         local n = pipe:read "*n"
         pipe:close()
         return n
