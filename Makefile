@@ -15,6 +15,7 @@ CORE = \
   base/status.c \
   membership/bloom.c membership/blocked_bloom.c membership/blocked_line.c \
   membership/bloom_layers.c membership/scalable_bloom.c \
+  membership/counting_bloom.c \
   membership/cuckoo.c membership/cuckoo_growth.c membership/cuckoo_plan.c \
   membership/cuckoo_table.c \
   membership/fuse.c membership/fuse_build.c \
@@ -24,9 +25,8 @@ CORE = \
   kinds.c \
   storage/file.c storage/library.c storage/pages.c storage/random.c
 BINDING = \
-  binding/bloom.c binding/blocked_bloom.c binding/scalable_bloom.c binding/cuckoo.c \
-  binding/fuse.c \
-  binding/count_min.c binding/hyperloglog.c \
+  binding/bloom.c binding/blocked_bloom.c binding/scalable_bloom.c binding/counting_bloom.c \
+  binding/cuckoo.c binding/fuse.c binding/count_min.c binding/hyperloglog.c \
   binding/key_set.c binding/keys.c binding/module.c binding/options.c binding/sketch.c \
   binding/storage.c
 

@@ -6,13 +6,14 @@
 #include "frequency/count_min.h"
 #include "membership/blocked_bloom.h"
 #include "membership/bloom.h"
+#include "membership/counting_bloom.h"
 #include "membership/cuckoo.h"
 #include "membership/fuse.h"
 #include "membership/scalable_bloom.h"
 
-const struct ps_kind *const ps_kinds[] = {
-    &ps_bloom, &ps_blocked_bloom, &ps_scalable_bloom, &ps_cuckoo,
-    &ps_fuse,  &ps_count_min,     &ps_hyperloglog,    NULL};
+const struct ps_kind *const ps_kinds[] = {&ps_bloom,          &ps_blocked_bloom, &ps_scalable_bloom,
+                                          &ps_counting_bloom, &ps_cuckoo,        &ps_fuse,
+                                          &ps_count_min,      &ps_hyperloglog,   NULL};
 
 const struct ps_kind *ps_kind_by_id(unsigned id)
 {

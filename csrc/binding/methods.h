@@ -7,6 +7,7 @@
 extern const struct psl_kind psl_bloom;
 extern const struct psl_kind psl_blocked_bloom;
 extern const struct psl_kind psl_scalable_bloom;
+extern const struct psl_kind psl_counting_bloom;
 extern const struct psl_kind psl_cuckoo;
 extern const struct psl_kind psl_fuse;
 extern const struct psl_kind psl_count_min;

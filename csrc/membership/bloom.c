@@ -4,19 +4,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "membership/bloom_batch.h"
+
 #define LN2 0.69314718055994530942
 
 #define BITS_MIN 1024
 
-/* A rate of 1e-15 takes 50. */
-#define HASHES_MAX 64
-
 /* Keys whose cache lines are on the way at once, in a batch that adds. */
 #define AHEAD 16
-
-/* A batch that asks takes so many keys together, and of each so many bits first. */
-#define BLOCK 32
-#define FIRST 3
 
 enum { OPTION_CAPACITY, OPTION_FP_RATE, OPTION_BITS, OPTION_HASHES };
 
@@ -24,7 +19,7 @@ static const struct ps_option options[] = {
     {"capacity", PS_OPTION_INTEGER, 1, (double)PS_COUNT_MAX, "an integer from 1 to 2^53", false},
     {"fp_rate", PS_OPTION_NUMBER, 1e-15, 1, "a number from 1e-15 to below 1", true},
     {"bits", PS_OPTION_INTEGER, 1, (double)PS_COUNT_MAX, "an integer from 1 to 2^53", false},
-    {"hashes", PS_OPTION_INTEGER, 1, HASHES_MAX, "an integer from 1 to 64", false},
+    {"hashes", PS_OPTION_INTEGER, 1, PS_BLOOM_HASHES_MAX, "an integer from 1 to 64", false},
     {0},
 };
 
@@ -92,9 +87,9 @@ static enum ps_status validate(struct ps_sketch *sketch, struct ps_error *error)
     return ps_fail(error, PS_ERR_RANGE, "bits out of range (expected 1 to 2^62, got %" PRIu64 ")",
                    bloom->bits);
   }
-  if (bloom->hashes < 1 || bloom->hashes > HASHES_MAX) {
+  if (bloom->hashes < 1 || bloom->hashes > PS_BLOOM_HASHES_MAX) {
     return ps_fail(error, PS_ERR_RANGE, "hashes out of range (expected 1 to %d, got %" PRIu32 ")",
-                   HASHES_MAX, bloom->hashes);
+                   PS_BLOOM_HASHES_MAX, bloom->hashes);
   }
   if (bloom->capacity < 1 || bloom->capacity > PS_COUNT_MAX) {
     return ps_fail(error, PS_ERR_RANGE,
@@ -200,66 +195,12 @@ static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashe
   return PS_OK;
 }
 
-/* Keys of a batch that are looked up together, and those of them that are left. */
-struct block {
-  size_t left[BLOCK];
-  uint64_t h[BLOCK];
-  size_t n;
-};
-
-/* Tests the first bits of the hashes from..to, and asks for the other lines of those that pass. */
-static void start_block(const struct ps_bloom *bloom, const uint64_t *hashes, size_t from,
-                        size_t to, uint32_t first, bool *found, struct block *block)
-{
-  block->n = 0;
-  for (size_t i = from; i < to; i++) {
-    uint64_t h = ps_hash_first(hashes[i]);
-    found[i] = ps_bloom_all_set(bloom, &h, first);
-    block->left[block->n] = i;
-    block->h[block->n] = h;
-    block->n += found[i];
-  }
-  for (size_t j = 0; j < block->n; j++) {
-    prefetch(bloom, block->h[j], bloom->hashes - first);
-  }
-}
-
-static void finish_block(const struct ps_bloom *bloom, uint32_t first, bool *found,
-                         struct block *block)
-{
-  for (size_t j = 0; j < block->n; j++) {
-    found[block->left[j]] = ps_bloom_all_set(bloom, &block->h[j], bloom->hashes - first);
-  }
-}
-
-/* Three blocks are on the way at once: of one the first lines have been asked for; of the one
- * before, the other lines of the keys that may be there; the third is finished. So an absent key
- * costs little more than three lines and not k, and no line is waited for. */
-static void has_ahead(const struct ps_bloom *bloom, const uint64_t *hashes, size_t n, bool *found)
-{
-  const uint32_t first = bloom->hashes < FIRST ? bloom->hashes : FIRST;
-  struct block blocks[2];
-  size_t asked = 0;
-  blocks[1].n = 0;
-  for (size_t at = 0, turn = 0; at < n; at += BLOCK, turn ^= 1) {
-    for (; asked < n && asked < at + BLOCK + BLOCK; asked++) {
-      prefetch(bloom, ps_hash_first(hashes[asked]), first);
-    }
-    start_block(bloom, hashes, at, n - at < BLOCK ? n : at + BLOCK, first, found, &blocks[turn]);
-    finish_block(bloom, first, found, &blocks[turn ^ 1]);
-    blocks[turn ^ 1].n = 0;
-    if (n - at <= BLOCK) {
-      finish_block(bloom, first, found, &blocks[turn]);
-    }
-  }
-}
-
 static void has_hashes(const struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
                        bool *found)
 {
   const struct ps_bloom *bloom = (const struct ps_bloom *)sketch;
   if (sketch->held >= PS_BLOOM_PREFETCH_FROM) {
-    has_ahead(bloom, hashes, n, found);
+    ps_bloom_has_ahead(bloom, hashes, n, found, ps_bloom_all_set, prefetch);
     return;
   }
   for (size_t i = 0; i < n; i++) {

@@ -17,6 +17,9 @@
 /* Below this many bytes a filter stays in the cache and prefetching only costs. */
 #define PS_BLOOM_PREFETCH_FROM (1u << 20)
 
+/* A rate of 1e-15 takes 50. */
+#define PS_BLOOM_HASHES_MAX 64
+
 /* Payload: bits 0 .. m-1, bit i in byte i/8 at 1 << i%8, padded with zeros to 8 bytes. */
 struct ps_bloom {
   struct ps_sketch sketch;

@@ -18,6 +18,7 @@ local ps = {
   bloom = core.bloom,
   blocked_bloom = core.blocked_bloom,
   scalable_bloom = core.scalable_bloom,
+  counting_bloom = core.counting_bloom,
   cuckoo = core.cuckoo,
   fuse = core.fuse,
   count_min = core.count_min,

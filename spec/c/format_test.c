@@ -235,6 +235,67 @@ static void check_scalable_bloom(double capacity, double rate, double growth, do
   discard(&specimen);
 }
 
+/* ---- counting_bloom ---- */
+
+static unsigned cell(const unsigned char *payload, uint64_t i, unsigned width)
+{
+  unsigned x = 0;
+  for (unsigned bit = 0; bit < width; bit++) {
+    uint64_t at = i * width + bit;
+    x |= (payload[at / 8] >> at % 8 & 1u) << bit;
+  }
+  return x;
+}
+
+static void set_cell(unsigned char *payload, uint64_t i, unsigned width, unsigned x)
+{
+  for (unsigned bit = 0; bit < width; bit++) {
+    uint64_t at = i * width + bit;
+    unsigned mask = 1u << at % 8;
+    payload[at / 8] =
+        (unsigned char)(x >> bit & 1 ? payload[at / 8] | mask : payload[at / 8] & ~mask);
+  }
+}
+
+/* One more in each counter of a key, once where places coincide. */
+static void count_cells(unsigned char *payload, uint64_t bits, uint32_t hashes, unsigned width,
+                        uint64_t hash)
+{
+  for (unsigned step = 0; step < hashes; step++) {
+    uint64_t place = place_of(hash, step, bits);
+    bool counted = false;
+    for (unsigned before = 0; before < step; before++) {
+      counted |= place_of(hash, before, bits) == place;
+    }
+    unsigned x = cell(payload, place, width), most = (1u << width) - 1;
+    set_cell(payload, place, width, x + (!counted && x < most));
+  }
+}
+
+static void check_counting_bloom(uint64_t capacity, double rate, unsigned width, uint64_t bits,
+                                 uint32_t hashes, size_t keys)
+{
+  struct specimen specimen;
+  struct model model;
+  struct variant variant = {
+      "counting_bloom",
+      {{"capacity", (double)capacity}, {"fp_rate", rate}, {"counter_bits", width}}};
+  about_variant(&variant, keys);
+  make(&specimen, &variant, SEED);
+  add_keys(sketch_in(&specimen), 0, keys);
+  model_start(&model, 4, 1, (size_t)((bits * width + 63) / 64 * 8));
+  ps_write(&model.writer, bits, 8);
+  ps_write(&model.writer, hashes, 4);
+  ps_write(&model.writer, width, 1);
+  ps_write(&model.writer, capacity, 8);
+  model_double(&model, rate);
+  for (size_t i = 0; i < keys; i++) {
+    count_cells(model.payload.at, bits, hashes, width, hash_of(i));
+  }
+  check_model(sketch_in(&specimen), &model);
+  discard(&specimen);
+}
+
 /* ---- cuckoo ---- */
 
 struct slots {
@@ -485,6 +546,15 @@ int main(void)
   check_scalable_bloom(7, 0.9, 1.5, 0.9, 5000, 4);
   check_scalable_bloom(33, 1e-6, 16, 0.3, 5000, 3);
   promise("a scalable bloom filter is the layers of docs/FORMAT.md");
+  check_counting_bloom(1, 0.01, 4, 1024, 7, 0);
+  check_counting_bloom(1, 0.01, 4, 1024, 7, 700);
+  check_counting_bloom(1, 0.01, 4, 1024, 7, 5000);
+  check_counting_bloom(1, 0.01, 8, 1024, 7, 5000);
+  check_counting_bloom(110, 0.01, 4, 1055, 7, 200);
+  check_counting_bloom(1000, 1e-15, 8, 71888, 50, 700);
+  check_counting_bloom(1000, 0.5, 16, 1443, 1, 5000);
+  check_counting_bloom(1000000, 0.01, 4, 9585059, 7, 5000);
+  promise("a counting bloom filter is the counters of docs/FORMAT.md");
   check_cuckoo(1, 0.01, 4, 2, 8, false, 1);
   check_cuckoo(1000, 0.01, 4, 270, 10, false, 300);
   check_cuckoo(1000, 1e-10, 2, 652, 35, false, 200);

@@ -71,6 +71,35 @@ static void bloom_tails(void)
   promise("bits behind the last one of a bloom filter are refused");
 }
 
+/* ---- counting_bloom ---- */
+
+static void check_cells_behind(double capacity, unsigned counter_bits)
+{
+  struct variant variant = {"counting_bloom",
+                            {{"capacity", capacity}, {"counter_bits", counter_bits}}};
+  struct sealed sealed = seal_of(variant, 200);
+  uint64_t used = ps_load64(sealed.bytes.at + AT_FIELDS) * counter_bits;
+  CHECK(outcome(sealed) == PS_OK && sealed.size == (used + 63) / 64 * 8);
+  for (uint64_t bit = used; bit < sealed.size * 8; bit++) {
+    sealed.payload[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    CHECK_WITH(outcome(sealed) == PS_ERR_CORRUPT, "bit %ju", (uintmax_t)bit);
+    sealed.payload[bit / 8] ^= (unsigned char)(1u << bit % 8);
+  }
+  memset(sealed.payload, 0xff, sealed.size);
+  CHECK((outcome(sealed) == PS_OK) == (used % 64 == 0));
+  free(sealed.bytes.at);
+}
+
+static void cells_behind(void)
+{
+  for (unsigned counter_bits = 4; counter_bits <= 16; counter_bits *= 2) {
+    for (double capacity = 106; capacity < 126; capacity++) {
+      check_cells_behind(capacity, counter_bits);
+    }
+  }
+  promise("counts behind the last counter of a counting bloom filter are refused");
+}
+
 /* ---- cuckoo ---- */
 
 /* The padding of a table; what is in its slots may be anything. */
@@ -293,6 +322,7 @@ static void entries(void)
 int main(void)
 {
   bloom_tails();
+  cells_behind();
   cuckoo_tails();
   cuckoo_sizes();
   totals();

@@ -12,6 +12,7 @@
 #include "frequency/count_min.h"
 #include "membership/blocked_bloom.h"
 #include "membership/bloom.h"
+#include "membership/counting_bloom.h"
 #include "membership/cuckoo.h"
 #include "membership/fuse.h"
 #include "membership/scalable_bloom.h"
@@ -74,6 +75,14 @@ static void ask_blocked_bloom(const struct ps_blocked_bloom *filter)
 {
   MUST(ps_blocked_bloom_estimate(filter) >= 0);
   MUST(ps_blocked_bloom_rate(filter) >= 0 && ps_blocked_bloom_rate(filter) <= 1);
+}
+
+static void ask_counting_bloom(const struct ps_counting_bloom *filter)
+{
+  uint64_t most = ps_counting_bloom_max(filter), frequency = ps_counting_bloom_frequency(filter, 1);
+  MUST(frequency <= most && (frequency > 0) == ps_counting_bloom_has(filter, 1));
+  MUST(filter->saturated <= filter->bloom.ones && filter->bloom.ones <= filter->bloom.bits);
+  MUST(ps_bloom_rate(&filter->bloom) >= 0 && ps_bloom_rate(&filter->bloom) <= 1);
 }
 
 static void ask_scalable_bloom(const struct ps_scalable_bloom *filter)
@@ -145,6 +154,8 @@ static void ask(const struct ps_sketch *sketch)
     ask_bloom((const struct ps_bloom *)sketch);
   } else if (sketch->kind == &ps_blocked_bloom) {
     ask_blocked_bloom((const struct ps_blocked_bloom *)sketch);
+  } else if (sketch->kind == &ps_counting_bloom) {
+    ask_counting_bloom((const struct ps_counting_bloom *)sketch);
   } else if (sketch->kind == &ps_scalable_bloom) {
     ask_scalable_bloom((const struct ps_scalable_bloom *)sketch);
   } else if (sketch->kind == &ps_cuckoo) {

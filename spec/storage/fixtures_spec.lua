@@ -29,6 +29,7 @@ local truths = {
   bloom = filter_truth,
   blocked_bloom = filter_truth,
   scalable_bloom = filter_truth,
+  counting_bloom = filter_truth,
   cuckoo = exact_truth,
   fuse = exact_truth,
   count_min = function(sketch, n)

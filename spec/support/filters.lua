@@ -7,6 +7,7 @@
 --   removes    has remove(), and knows how often a key is in it
 --   exact      count() is the number of keys in it, not an estimate
 --   copies     the most copies of one key that it takes; nil: any number
+--   counter_bits of the constructor: wide enough that none saturates
 --   capacities that it is tried with; the ordinary ones unless others are given
 
 local ps = require "probsketch"
@@ -15,6 +16,7 @@ local filters = {
   { name = "bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.15 },
   { name = "blocked_bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.1 },
   { name = "scalable_bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.1 },
+  { name = "counting_bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.15, removes = true, counter_bits = 8 },
   { name = "cuckoo", rates = { 0.1, 0.01, 1e-4 }, slack = 1.2, removes = true, exact = true, copies = 8 },
   { name = "fuse", rates = { 1 / 256, 1 / 65536 }, slack = 1.05, immutable = true, exact = true },
 }
@@ -25,7 +27,7 @@ for _, filter in ipairs(filters) do
 
   -- A filter for so many keys at a rate, with the keys of an array.
   function filter.new(capacity, rate, keys, seed)
-    local options = { fp_rate = rate, seed = seed }
+    local options = { fp_rate = rate, seed = seed, counter_bits = filter.counter_bits }
     if filter.immutable then
       options.keys = keys or {}
     else

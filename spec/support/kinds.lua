@@ -14,8 +14,9 @@
 --     items      how many things are added to fill it; a form may be in its shape only then
 --     ordered    true when the bytes depend on the order of adding
 --     room       how many items surely go in; nil: any number
---     twice      what merging with itself does: "nothing" or "doubles" every answer
+--     twice      what merging with itself does: "nothing", or "doubles" the answers
 --   answers(s) what the kind's asking methods say, as an array of numbers, booleans and strings
+--   doubled(a) such answers of what is there twice; each of them times 2 unless it is given
 --   overlaps   true when what is in several parts of a union counts several times
 --   grows      true when it has no largest size but its limit
 --   merges     "in order" when the bytes of a union depend on the order of its parts, "as a set" when on their grouping
@@ -40,7 +41,9 @@ local ps = require "probsketch"
 
 local kinds = {}
 
-for i, name in ipairs { "bloom", "blocked_bloom", "scalable_bloom", "cuckoo", "fuse", "count_min", "hyperloglog" } do
+for i, name in ipairs {
+  "bloom", "blocked_bloom", "scalable_bloom", "counting_bloom", "cuckoo", "fuse", "count_min", "hyperloglog",
+} do
   kinds[i] = require("spec.support.kinds." .. name)
 end
 
