@@ -17,6 +17,8 @@ local filters = {
   { name = "bloom", fp_rate = 0.01, half_a_gigabyte = true },
   { name = "blocked_bloom", fp_rate = 0.01, half_a_gigabyte = true },
   { name = "scalable_bloom", fp_rate = 0.01, part = 0.01 },
+  { name = "counting_bloom", fp_rate = 0.01 },
+  { name = "cuckoo", fp_rate = 0.001 },
   { name = "fuse", fp_rate = 1 / 256, built_at_once = true },
 }
 

@@ -8,6 +8,8 @@
 #include "kinds.h"
 #include "membership/blocked_bloom.h"
 #include "membership/bloom.h"
+#include "membership/counting_bloom.h"
+#include "membership/cuckoo.h"
 #include "membership/fuse.h"
 #include "membership/scalable_bloom.h"
 
@@ -79,12 +81,27 @@ static inline bool scalable_bloom_add(struct ps_sketch *sketch, uint64_t hash)
   return fresh;
 }
 
+static inline bool counting_bloom_add(struct ps_sketch *sketch, uint64_t hash)
+{
+  return ps_counting_bloom_add((struct ps_counting_bloom *)sketch, hash, 1);
+}
+
+static inline bool cuckoo_add(struct ps_sketch *sketch, uint64_t hash)
+{
+  struct ps_error error;
+  return ps_cuckoo_add((struct ps_cuckoo *)sketch, hash, &error) == PS_OK;
+}
+
 ADD_EACH(bloom)
 HAS_EACH(bloom)
 ADD_EACH(blocked_bloom)
 HAS_EACH(blocked_bloom)
 ADD_EACH(scalable_bloom)
 HAS_EACH(scalable_bloom)
+ADD_EACH(counting_bloom)
+HAS_EACH(counting_bloom)
+ADD_EACH(cuckoo)
+HAS_EACH(cuckoo)
 HAS_EACH(fuse)
 
 /* ---- what is measured ---- */
@@ -98,6 +115,8 @@ static const struct filter {
     {&ps_bloom, 0.01, 1, bloom_add_each, bloom_has_each},
     {&ps_blocked_bloom, 0.01, 1, blocked_bloom_add_each, blocked_bloom_has_each},
     {&ps_scalable_bloom, 0.01, 0.01, scalable_bloom_add_each, scalable_bloom_has_each},
+    {&ps_counting_bloom, 0.01, 1, counting_bloom_add_each, counting_bloom_has_each},
+    {&ps_cuckoo, 0.001, 1, cuckoo_add_each, cuckoo_has_each},
     {&ps_fuse, 1.0 / 256, 1, NULL, fuse_has_each},
     {&ps_fuse, 1.0 / 65536, 1, NULL, fuse_has_each},
 };
