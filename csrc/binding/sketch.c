@@ -289,9 +289,9 @@ void psl_push_report(lua_State *L, const struct ps_sketch *sketch, uint64_t byte
 /* ---- methods ---- */
 
 /***
-The number of items the sketch stands for; also `#sketch`. Estimated distinct keys for bloom,
-blocked_bloom and hyperloglog, the distinct keys themselves for fuse, the total of all counts for
-count_min. O(1).
+The number of items the sketch stands for; also `#sketch`. Estimated distinct keys for
+the bloom kinds and hyperloglog, the distinct keys themselves for fuse, the keys that are in for
+cuckoo, the total of all counts for count_min. O(1).
 @function sketch:count
 @treturn integer at most 2^53
 */

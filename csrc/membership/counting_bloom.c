@@ -123,7 +123,8 @@ uint64_t ps_counting_bloom_max(const struct ps_counting_bloom *filter)
 struct key {
   uint64_t place[PS_BLOOM_HASHES_MAX];
   uint32_t count[PS_BLOOM_HASHES_MAX];
-  uint32_t least, most; /* of the counts */
+  uint32_t least; /* of the counts */
+  uint32_t bits;  /* of all of them together: none is above it */
 };
 
 ALWAYS_INLINE void read_key(const struct ps_counting_bloom *filter, uint64_t hash, struct key *key,
@@ -132,7 +133,7 @@ ALWAYS_INLINE void read_key(const struct ps_counting_bloom *filter, uint64_t has
   unsigned char *cells = filter->bloom.sketch.payload;
   const uint64_t m = filter->bloom.bits;
   uint64_t h = ps_hash_first(hash);
-  uint32_t least = MAX(width), most = 0;
+  uint32_t least = MAX(width), bits = 0;
 #pragma GCC unroll 7
   for (uint32_t i = 0; i < k; i++, h = ps_hash_next(h)) {
     uint64_t place = ps_hash_place(h, m);
@@ -140,10 +141,10 @@ ALWAYS_INLINE void read_key(const struct ps_counting_bloom *filter, uint64_t has
     key->place[i] = place;
     key->count[i] = x;
     least = x < least ? x : least;
-    most = x > most ? x : most;
+    bits |= x;
   }
   key->least = least;
-  key->most = most;
+  key->bits = bits;
 }
 
 /* Adds a number, which may be negative, to each counter of the key. `sticking`: some are at the
@@ -167,19 +168,22 @@ ALWAYS_INLINE void write_key(struct ps_counting_bloom *filter, const struct key 
   filter->saturated = saturated;
 }
 
-/* Returns the smallest counter before. */
-ALWAYS_INLINE uint32_t add(struct ps_counting_bloom *filter, uint64_t hash, uint64_t n,
-                           unsigned width, uint32_t k)
+/* Adds the key n > 0 times; true if it was not there before. */
+ALWAYS_INLINE bool add(struct ps_counting_bloom *filter, uint64_t hash, uint64_t n, bool *changed,
+                       unsigned width, uint32_t k)
 {
   struct key key;
   const int32_t change = (int32_t)(n < MAX(width) ? n : MAX(width));
+  const uint64_t ones = filter->bloom.ones;
   read_key(filter, hash, &key, width, k);
-  if (key.most + (uint32_t)change < MAX(width)) {
+  if (key.bits + (uint32_t)change < MAX(width)) {
+    *changed = true;
     write_key(filter, &key, change, false, width, k);
   } else {
+    *changed = key.least < MAX(width);
     write_key(filter, &key, change, true, width, filter->bloom.hashes);
   }
-  return key.least;
+  return filter->bloom.ones > ones;
 }
 
 /* False if the key is not there so often. A smallest counter at its maximum stands for any number,
@@ -192,7 +196,7 @@ ALWAYS_INLINE bool take(struct ps_counting_bloom *filter, uint64_t hash, uint64_
   if (n > key.least) {
     return key.least == MAX(width);
   }
-  if (key.most < MAX(width)) {
+  if (key.bits < MAX(width)) {
     write_key(filter, &key, -(int32_t)n, false, width, k);
   } else {
     write_key(filter, &key, -(int32_t)n, true, width, filter->bloom.hashes);
@@ -241,8 +245,9 @@ ALWAYS_INLINE bool has(const struct ps_counting_bloom *filter, uint64_t hash, un
 
 bool ps_counting_bloom_add(struct ps_counting_bloom *filter, uint64_t hash, uint64_t n)
 {
-#define ADD(width, k) add(filter, hash, n, width, k)
-  return PER_SHAPE(filter, ADD) == 0;
+#define ADD(width, k) add(filter, hash, n, &changed, width, k)
+  bool changed;
+  return n > 0 ? PER_SHAPE(filter, ADD) : !ps_counting_bloom_has(filter, hash);
 }
 
 bool ps_counting_bloom_remove(struct ps_counting_bloom *filter, uint64_t hash, uint64_t n)
@@ -299,7 +304,9 @@ ALWAYS_INLINE size_t add_each(struct ps_counting_bloom *filter, const uint64_t *
       prefetch(&filter->bloom, ps_hash_first(hashes[i]), k, width);
     }
     if (i >= ahead) {
-      changed += add(filter, hashes[i - ahead], 1, width, k) < MAX(width);
+      bool changed_by_key;
+      add(filter, hashes[i - ahead], 1, &changed_by_key, width, k);
+      changed += changed_by_key;
     }
   }
   return changed;

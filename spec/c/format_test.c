@@ -242,7 +242,7 @@ static unsigned cell(const unsigned char *payload, uint64_t i, unsigned width)
   unsigned x = 0;
   for (unsigned bit = 0; bit < width; bit++) {
     uint64_t at = i * width + bit;
-    x |= (payload[at / 8] >> at % 8 & 1u) << bit;
+    x |= (unsigned)(payload[at / 8] >> at % 8 & 1) << bit;
   }
   return x;
 }
@@ -251,9 +251,8 @@ static void set_cell(unsigned char *payload, uint64_t i, unsigned width, unsigne
 {
   for (unsigned bit = 0; bit < width; bit++) {
     uint64_t at = i * width + bit;
-    unsigned mask = 1u << at % 8;
-    payload[at / 8] =
-        (unsigned char)(x >> bit & 1 ? payload[at / 8] | mask : payload[at / 8] & ~mask);
+    unsigned byte = payload[at / 8] & ~(1u << at % 8);
+    payload[at / 8] = (unsigned char)(byte | (x >> bit & 1) << at % 8);
   }
 }
 
