@@ -6,7 +6,7 @@
 --   immutable  made from its keys at once
 --   removes    has remove(), and knows how often a key is in it
 --   exact      count() is the number of keys in it, not an estimate
---   copies     the most copies of one key that it takes; nil: any number
+--   copies     of each of many keys that it takes for certain; nil: any number
 --   counter_bits of the constructor: wide enough that none saturates
 --   capacities that it is tried with; the ordinary ones unless others are given
 
@@ -17,7 +17,7 @@ local filters = {
   { name = "blocked_bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.1 },
   { name = "scalable_bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.1 },
   { name = "counting_bloom", rates = { 0.1, 0.01, 1e-4 }, slack = 1.15, removes = true, counter_bits = 8 },
-  { name = "cuckoo", rates = { 0.1, 0.01, 1e-4 }, slack = 1.2, removes = true, exact = true, copies = 8 },
+  { name = "cuckoo", rates = { 0.1, 0.01, 1e-4 }, slack = 1.2, removes = true, exact = true, copies = 2 },
   { name = "fuse", rates = { 1 / 256, 1 / 65536 }, slack = 1.05, immutable = true, exact = true },
 }
 
