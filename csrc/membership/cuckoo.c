@@ -313,7 +313,13 @@ static void has_hashes(const struct ps_sketch *sketch, const uint64_t *hashes, s
                        bool *found)
 {
   const struct ps_cuckoo *cuckoo = (const struct ps_cuckoo *)sketch;
-  ps_cuckoo_table_has_all(&cuckoo->shape, sketch->payload, hashes, n, found);
+  if (sketch->held >= PREFETCH_FROM) {
+    ps_cuckoo_table_has_all(&cuckoo->shape, sketch->payload, hashes, n, found);
+    return;
+  }
+  for (size_t i = 0; i < n; i++) {
+    found[i] = ps_cuckoo_has(cuckoo, hashes[i]);
+  }
 }
 
 /* ---- the whole ---- */

@@ -224,7 +224,7 @@ void ps_cuckoo_table_prefetch(const struct ps_cuckoo_shape *shape, const unsigne
 }
 
 /* Keys whose buckets are on the way at once; a power of two. */
-#define AHEAD 32
+#define AHEAD 16
 
 void ps_cuckoo_table_has_all(const struct ps_cuckoo_shape *shape, const unsigned char *table,
                              const uint64_t *hashes, size_t n, bool *found)
