@@ -24,7 +24,8 @@ bool ps_owns(const struct ps_sketch *sketch);
  * ps_decode(); 0 for sketches that own their memory. */
 uint64_t ps_payload_size(const struct ps_sketch *sketch);
 
-/* Makes a planned sketch an empty one. PS_ERR_MEMORY. */
+/* Makes a planned sketch an empty one. `memory` may be NULL for one that does not own its memory,
+ * of a kind whose merge is never refused. PS_ERR_MEMORY. */
 enum ps_status ps_init(struct ps_sketch *sketch, void *payload, const struct ps_memory *memory,
                        struct ps_error *error);
 

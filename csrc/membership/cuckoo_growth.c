@@ -193,7 +193,10 @@ enum ps_status ps_cuckoo_insert(struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry
                                 struct ps_error *error)
 {
   if (ps_cuckoo_left(cuckoo) == 0 && !is_crowd(cuckoo, entry)) {
-    return grow_and_insert(cuckoo, entry, error);
+    enum ps_status status = grow_and_insert(cuckoo, entry, error);
+    if (status != PS_ERR_FULL) {
+      return status;
+    }
   }
   if (insert(cuckoo, entry)) {
     return PS_OK;

@@ -220,6 +220,12 @@ static void batches(void)
 
 /* ---- growth ---- */
 
+/* The hash that has this fingerprint, and the first home. */
+static uint64_t hash_at(const struct ps_cuckoo_shape *shape, uint64_t fingerprint)
+{
+  return (fingerprint << (64 - shape->bits)) / shape->half + 1;
+}
+
 /* Hashes with the first home and fingerprints of one distance: they fill their two buckets. */
 static void crowds(void)
 {
@@ -234,7 +240,7 @@ static void crowds(void)
     uint64_t x = fingerprint * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     if (test_multiply_high(x, shape->half) == 7) {
-      uint64_t hash = (fingerprint << (64 - shape->bits)) / shape->half + 1;
+      uint64_t hash = hash_at(shape, fingerprint);
       struct ps_cuckoo_entry entry = ps_cuckoo_entry(shape, hash);
       CHECK(entry.home == 0 && entry.fingerprint == fingerprint);
       added += ps_cuckoo_add(filter_in(&specimen), hash, &error) == PS_OK;
@@ -244,6 +250,36 @@ static void crowds(void)
   CHECK_WITH(added == 8, "%ju went in", (uintmax_t)added);
   CHECK(sketch_in(&specimen)->held == held);
   promise("keys that were chosen to share their buckets do not make a filter grow");
+  discard(&specimen);
+}
+
+/* Two keys, as often there as three buckets hold, that are one in a larger table and have two: it
+ * cannot be had, and what room there is is used. */
+static void stuck(void)
+{
+  struct variant variant = variant_of(100, 0.01, 4, true);
+  struct specimen specimen;
+  struct ps_error error;
+  about_variant(&variant, 0);
+  make(&specimen, &variant, 0);
+  struct ps_cuckoo *filter = filter_in(&specimen);
+  const struct ps_cuckoo_shape shape = filter->shape;
+  const uint64_t first = UINT64_C(1) << (shape.bits - 1);
+  uint64_t n = 0;
+  for (unsigned i = 0; i < 12; i++) {
+    uint64_t hash = hash_at(&shape, first + i / 8);
+    CHECK(ps_cuckoo_entry(&shape, hash).fingerprint == first + i / 8);
+    CHECK(ps_cuckoo_add(filter, hash, &error) == PS_OK);
+  }
+  for (; n < 200 && ps_cuckoo_add(filter, hash_of(n), &error) == PS_OK; n++) {
+  }
+  CHECK(filter->doublings == 0 && error.status == PS_ERR_FULL);
+  CHECK_WITH(filter->count == 12 + n && n > 88, "%ju others", (uintmax_t)n);
+  CHECK(ps_cuckoo_frequency(filter, hash_at(&shape, first)) == 8);
+  for (uint64_t key = 0; key < n; key++) {
+    CHECK(ps_cuckoo_has(filter, hash_of(key)));
+  }
+  promise("a filter that cannot double for the copies in it still uses what room it has");
   discard(&specimen);
 }
 
@@ -332,6 +368,7 @@ int main(int argc, char **argv)
   refused_unchanged();
   batches();
   crowds();
+  stuck();
   limits();
   no_memory();
   merges();
