@@ -10,14 +10,14 @@
 #define BITS_MIN 8
 
 /* Keys that go into a table of s slots: load * s - less, and never fewer than 2 b, that go into any
- * two buckets. Three things limit it. Large tables: the load from which on fewer buckets have room
- * than a search reaches, below the thresholds of random graphs at 0.897, 0.977 and 0.996 (Fernholz
- * and Ramachandran 2007; Cain, Sanders and Wormald 2007). Small ones: that any i left and j right
- * buckets are all the buckets of more than (i + j) b keys, whose expected number is
+ * two buckets. Large tables are limited by the load, which leaves searches for room short: it is
+ * below the thresholds of random graphs, 0.897, 0.977 and 0.996 (Fernholz and Ramachandran 2007;
+ * Cain, Sanders and Wormald 2007). Small ones are limited by the keys that a few buckets are asked
+ * to hold. More than (i + j) b that have both theirs among i left and j right ones are expected in
  *   sum over i, j of (half over i) (half over j) P(Bin(n, i j / half^2) > (i + j) b)
- * and stays below 1e-6 with what is taken off for tables of up to 100 (b = 4, 8) and 1000 slots
- * (b = 2). In between the loads of the first refusal in 10^5 tables and more, of 512 to 8192 slots,
- * are farther away the larger the table. */
+ * places, and that is below 1e-6 with what is taken off in tables of up to 100 slots (b = 4, 8) and
+ * 400 (b = 2). In larger ones it asks for too much: of 10^4 to 10^6 tables of each size from 256 to
+ * 8192 slots, the first to refuse a key did so at a higher load than this. */
 struct limits {
   double load;
   uint64_t less;
