@@ -132,9 +132,9 @@ static uint64_t inner_product(struct bench_run *run)
   return (uint64_t)product;
 }
 
-static uint64_t halve(struct bench_run *run)
+static uint64_t decay(struct bench_run *run)
 {
-  ps_count_min_halve((struct ps_count_min *)run->sketch);
+  ps_count_min_decay((struct ps_count_min *)run->sketch, 0.5);
   return run->sketch->payload[0];
 }
 
@@ -163,7 +163,7 @@ static void measure_cells(void)
   double copied = bench_least(copy, NULL, &run);
   bench_row("inner_product", each, copied, NAN);
   bench_row("merge", bench_least(merge, NULL, &run), copied, NAN);
-  bench_row("halve", bench_least(halve, NULL, &run), copied, NAN);
+  bench_row("decay", bench_least(decay, NULL, &run), copied, NAN);
   bench_keys_free(&keys);
   bench_free(&other);
   bench_free(&made);

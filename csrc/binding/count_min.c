@@ -55,7 +55,22 @@ depth).
 */
 static int count_min_halve(lua_State *L)
 {
-  ps_count_min_halve(psl_self(L));
+  ps_count_min_decay(psl_self(L), 0.5);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/***
+Lets all counts age by any factor: each counter c, and the total, becomes `math.floor(c * factor)`.
+No estimate comes to lie below what the truth becomes by the same step. O(width * depth).
+@function count_min:decay
+@tparam number factor from 0, which leaves no counts, to 1, which changes nothing
+@return the sketch itself
+*/
+static int count_min_decay(lua_State *L)
+{
+  struct ps_count_min *sketch = psl_self(L);
+  ps_count_min_decay(sketch, psl_fraction(L, 2, "factor"));
   lua_settop(L, 1);
   return 1;
 }
@@ -93,6 +108,7 @@ static const luaL_Reg methods[] = {
     {"frequency", count_min_frequency},
     {"error_bound", count_min_error_bound},
     {"halve", count_min_halve},
+    {"decay", count_min_decay},
     {"inner_product", count_min_inner_product},
     {NULL, NULL},
 };

@@ -137,6 +137,17 @@ uint64_t psl_count(lua_State *L, int index)
   return lua_isnoneornil(L, index) ? 1 : psl_whole(L, index, "count", 0);
 }
 
+double psl_fraction(lua_State *L, int index, const char *what)
+{
+  double x = lua_type(L, index) == LUA_TNUMBER ? lua_tonumber(L, index) : -1;
+  if (!(x >= 0 && x <= 1)) {
+    const char *got = psl_push_description(L, index);
+    luaL_argerror(L, index,
+                  lua_pushfstring(L, "%s expected, a number from 0 to 1, got %s", what, got));
+  }
+  return x;
+}
+
 /* ---- arrays ---- */
 
 static int bad_element(lua_State *L, size_t i)

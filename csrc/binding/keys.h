@@ -42,6 +42,9 @@ uint64_t psl_whole(lua_State *L, int index, const char *what, uint64_t least);
 /* The count or weight at `index`, 1 if there is none: an integer from 0 to 2^53, or raises. */
 uint64_t psl_count(lua_State *L, int index);
 
+/* The number at `index`, from 0 to 1, or raises. */
+double psl_fraction(lua_State *L, int index, const char *what);
+
 /* The number at `index` as a double that lies outside +-2^53 whenever the number does: a 64-bit
  * integer is not rounded into range. The value must be a number. */
 double psl_number(lua_State *L, int index);

@@ -311,21 +311,28 @@ double ps_count_min_error_bound(const struct ps_count_min *sketch)
   return sketch->epsilon * (double)ps_count_min_total(sketch);
 }
 
-static inline int halve_cells(struct ps_count_min *sketch, unsigned width)
+/* Counts fit 63 bits and a double without loss. The product never falls as the count rises, however
+ * it is rounded: what was not below the truth stays so. */
+static inline uint64_t decayed(uint64_t count, double factor)
+{
+  return (uint64_t)(int64_t)((double)(int64_t)count * factor);
+}
+
+static inline int decay_cells(struct ps_count_min *sketch, double factor, unsigned width)
 {
   unsigned char *cell = cells_start(sketch), *end = cell + cells(sketch) * width;
   for (; cell < end; cell += width) {
-    store(cell, load(cell, width) / 2, width);
+    store(cell, decayed(load(cell, width), factor), width);
   }
   return 0;
 }
 
-void ps_count_min_halve(struct ps_count_min *sketch)
+void ps_count_min_decay(struct ps_count_min *sketch, double factor)
 {
-#define HALVE(width) halve_cells(sketch, width)
-  PER_WIDTH(sketch, HALVE);
+#define DECAY(width) decay_cells(sketch, factor, width)
+  PER_WIDTH(sketch, DECAY);
   unsigned char *total = sketch->sketch.payload + TOTAL_AT;
-  ps_store64(total, ps_load64(total) / 2);
+  ps_store64(total, decayed(ps_load64(total), factor));
 }
 
 static inline double smallest_product(const struct ps_count_min *a, const struct ps_count_min *b,

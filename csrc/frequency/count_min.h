@@ -45,8 +45,9 @@ bool ps_count_min_saturated(const struct ps_count_min *sketch);
  */
 double ps_count_min_error_bound(const struct ps_count_min *sketch);
 
-/* Ages: every counter and the total become half, rounded down. O(w d). */
-void ps_count_min_halve(struct ps_count_min *sketch);
+/* Ages: every counter and the total are multiplied by a factor from 0 to 1, as doubles, and rounded
+ * down. What was saturated stays so. O(w d). */
+void ps_count_min_decay(struct ps_count_min *sketch, double factor);
 
 /* Sum over all keys of the product of their two counts: never below the truth while nothing is
  * saturated, above it by more than epsilon * total * total with probability at most delta (the

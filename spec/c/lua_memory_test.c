@@ -190,6 +190,7 @@ static const struct script scripts[] = {
     {"c:add_many(keys)", true},
     {"return c:frequency(3), c:error_bound(), c:inner_product(c2)", false},
     {"c:halve()", true},
+    {"c:decay(0.9)", true},
     {"h:add('new')", true},
     {"edge:add('new')", true},
     {"brink:add('new')", true},

@@ -342,6 +342,67 @@ describe("halving a count_min sketch", function()
   end)
 end)
 
+describe("decaying a count_min sketch", function()
+  it("multiplies each counter and the total by the factor, rounded down", function()
+    local generator = random.new(2)
+    for_every_width(function(bits, new)
+      for _, factor in ipairs { 0, 1e-300, 0.1, 0.25, 1 / 3, 0.7, 0.9, 1 - 2 ^ -53, 1 } do
+        local limit = limit_of(bits)
+        for _, n in ipairs { 0, 1, 2, 3, 10, 99, limit - 1, limit, generator:integer(limit) } do
+          local sketch = new(1, 1)
+          sketch:add("x", n)
+          assert.equal(sketch, sketch:decay(factor))
+          assert.equal(math.floor(n * factor), sketch:frequency "x")
+          assert.equal(math.floor(n * factor), sketch:count())
+        end
+      end
+    end)
+  end)
+
+  it("is halving for one half, nothing for 1, and forgetting for 0", function()
+    local stream = zipf(9, 1, 500, 5000)
+    for_every_width(function(_, new)
+      local sketch = add_all(new(2000, 3), stream)
+      expect.same_bytes(sketch:encode(), sketch:copy():decay(1):encode())
+      expect.same_bytes(sketch:copy():halve():encode(), sketch:copy():decay(0.5):encode())
+      if not sketch:info().saturated then
+        expect.same_bytes(new(2000, 3):encode(), sketch:copy():decay(0):encode())
+      end
+    end)
+  end)
+
+  it("leaves no estimate below what the truth becomes", function()
+    local stream = zipf(3, 1, 500, 20000)
+    for _, conservative in ipairs { false, true } do
+      local sketch, counts = ps.count_min{ width = 100, depth = 3, conservative = conservative }, {}
+      for _, factor in ipairs { 0.9, 0.3, 0.99 } do
+        add_all(sketch, stream):decay(factor)
+        for key, n in pairs(exact(stream)) do
+          counts[key] = math.floor(((counts[key] or 0) + n) * factor)
+          assert.is_true(sketch:frequency(key) >= counts[key])
+        end
+      end
+    end
+  end)
+
+  it("keeps what says that a counter has stopped", function()
+    local sketch = ps.count_min{ width = 2, depth = 1, counter_bits = 8 }
+    sketch:add("x", 256)
+    assert.is_true(sketch:decay(0):info().saturated)
+  end)
+
+  it("takes factors from 0 to 1 and no others", function()
+    local sketch = ps.count_min{ width = 8, depth = 2 }
+    sketch:add("x", 1000)
+    local bytes = sketch:encode()
+    for _, bad in ipairs { -1e-300, -1, 1 + 2 ^ -52, 2, 50, 1 / 0, -1 / 0, 0 / 0, "0.5", true, {}, print } do
+      expect.raise_saying("factor expected, a number from 0 to 1", sketch.decay, sketch, bad)
+    end
+    expect.raise_saying("factor expected", sketch.decay, sketch)
+    expect.same_bytes(bytes, sketch:encode())
+  end)
+end)
+
 describe("the inner product of two count_min sketches", function()
   local EVENTS, OTHERS = 5000, 7000
   local stream, others, truth

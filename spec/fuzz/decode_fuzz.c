@@ -189,7 +189,7 @@ static void use(struct ps_sketch *sketch, const struct ps_sketch *twin)
   ask(sketch);
   if (sketch->kind == &ps_count_min) {
     ps_count_min_add((struct ps_count_min *)sketch, hash_of(1), PS_COUNT_MAX);
-    ps_count_min_halve((struct ps_count_min *)sketch);
+    ps_count_min_decay((struct ps_count_min *)sketch, 0.7);
     ask(sketch);
   }
   add_keys(sketch, 50, 600);
