@@ -79,7 +79,7 @@ enum ps_status ps_header_read(struct ps_header *header, const unsigned char *byt
                    header->payload_size, behind < PS_TRAILER_SIZE ? 0 : behind - PS_TRAILER_SIZE);
   }
   if (behind - PS_TRAILER_SIZE > header->payload_size) {
-    return ps_fail(error, PS_ERR_CORRUPT, "%" PRIu64 " bytes behind the end",
+    return ps_fail(error, PS_ERR_CORRUPT, "bytes behind the end (%" PRIu64 ")",
                    behind - PS_TRAILER_SIZE - header->payload_size);
   }
   memcpy(header->fields, bytes + FIXED_SIZE, header->fields_size);

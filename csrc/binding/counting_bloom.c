@@ -88,10 +88,11 @@ static int counting_bloom_at_least(lua_State *L)
   uint64_t t = psl_whole(L, 3, "count", 0), most = ps_counting_bloom_max(filter);
   uint64_t hash = psl_hash(L, 2, &filter->bloom.sketch);
   if (t > most) {
-    luaL_argerror(L, 3,
-                  lua_pushfstring(L,
-                                  "count expected, an integer from 0 to %d: counters hold no more",
-                                  (int)most));
+    const char *got = psl_push_description(L, 3);
+    luaL_argerror(
+        L, 3,
+        lua_pushfstring(L, "count expected, an integer from 0 to %d, which counters hold, got %s",
+                        (int)most, got));
   }
   lua_pushboolean(L, ps_counting_bloom_frequency(filter, hash) >= t);
   return 1;

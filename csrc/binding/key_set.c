@@ -1,7 +1,5 @@
 #include "binding/key_set.h"
 
-#include <limits.h>
-
 #include "base/distinct.h"
 #include "binding/keys.h"
 
@@ -94,8 +92,11 @@ static void add_key(lua_State *L, struct psl_key_set *keys, int argument, int ty
 static void gather_array(lua_State *L, struct psl_key_set *keys, int index, int argument,
                          uint64_t seed)
 {
+  const char *problem = psl_array_problem(L, index);
+  if (problem != NULL) {
+    luaL_argerror(L, argument, lua_pushfstring(L, "option 'keys': %s", problem));
+  }
   size_t n = lua_rawlen(L, index);
-  luaL_argcheck(L, n <= INT_MAX, argument, "option 'keys': too many elements");
   if (n > 0) {
     set_room(L, keys, n);
   }

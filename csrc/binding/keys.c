@@ -156,12 +156,25 @@ static int bad_element(lua_State *L, size_t i)
   return luaL_argerror(L, 2, lua_pushfstring(L, "element %d: %s", (int)i, problem));
 }
 
+const char *psl_array_problem(lua_State *L, int index)
+{
+  size_t n = lua_rawlen(L, index);
+  if (n == 0) {
+    lua_pushnil(L);
+    if (lua_next(L, index) != 0) {
+      lua_pop(L, 2);
+      return "array expected, got a table without element 1";
+    }
+  }
+  return n > INT_MAX ? "too many elements" : NULL;
+}
+
 static size_t check_array(lua_State *L)
 {
   luaL_checktype(L, 2, LUA_TTABLE);
-  size_t n = lua_rawlen(L, 2);
-  luaL_argcheck(L, n <= INT_MAX, 2, "too many elements");
-  return n;
+  const char *problem = psl_array_problem(L, 2);
+  luaL_argcheck(L, problem == NULL, 2, problem);
+  return lua_rawlen(L, 2);
 }
 
 /* Hashes n elements of the array in argument 2, from `from` on counted from 0; raises for one that

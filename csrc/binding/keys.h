@@ -52,6 +52,10 @@ double psl_number(lua_State *L, int index);
 /* Pushes what a message calls the value at `index`: "1.5", "a table". */
 const char *psl_push_description(lua_State *L, int index);
 
+/* What keeps the table at `index` from being taken for an array; NULL if nothing does. A set, with
+ * its elements as keys, would be an array of none. */
+const char *psl_array_problem(lua_State *L, int index);
+
 /* add_many(array) and has_many(array), over the kind's add_hashes and has_hashes. */
 int psl_add_many(lua_State *L);
 int psl_has_many(lua_State *L);

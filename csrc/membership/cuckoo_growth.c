@@ -184,9 +184,9 @@ static bool is_crowd(const struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry entr
 /* A table that is not yet full may have no room where keys are crowded, beside many copies of one,
  * and doubling helps. Where keys were chosen to crowd it would go on for ever: so not below an
  * eighth of what the table is made for. */
-static bool may_help(const struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry entry)
+static bool may_help(const struct ps_cuckoo *cuckoo)
 {
-  return cuckoo->growth != 0 && cuckoo->count >= room_of(cuckoo) / 8 && !is_crowd(cuckoo, entry);
+  return cuckoo->growth != 0 && cuckoo->count >= room_of(cuckoo) / 8;
 }
 
 enum ps_status ps_cuckoo_insert(struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry entry,
@@ -201,6 +201,9 @@ enum ps_status ps_cuckoo_insert(struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry
   if (insert(cuckoo, entry)) {
     return PS_OK;
   }
-  return may_help(cuckoo, entry) ? grow_and_insert(cuckoo, entry, error)
-                                 : ps_cuckoo_full(cuckoo, error);
+  if (is_crowd(cuckoo, entry)) {
+    return ps_fail(error, PS_ERR_FULL, "full (the key is there %u times, the most there can be)",
+                   2u * cuckoo->bucket_size);
+  }
+  return may_help(cuckoo) ? grow_and_insert(cuckoo, entry, error) : ps_cuckoo_full(cuckoo, error);
 }

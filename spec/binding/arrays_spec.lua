@@ -92,6 +92,7 @@ kinds.describe(describe, function(kind)
         for _, stranger in ipairs { "x", 5, true, print, io.stdout, sketch } do
           expect.raise(sketch[method], sketch, stranger)
         end
+        expect.raise_saying("without element 1", sketch[method], sketch, { a = true, b = true }) -- a set
         expect.raise(sketch[method], sketch)
       end
     end

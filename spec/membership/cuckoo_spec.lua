@@ -163,7 +163,8 @@ describe("a key that is added to a cuckoo filter again and again", function()
         end
         local before = filter:encode()
         for _ = 1, 1000 do
-          expect.refusal("full", filter:add "same")
+          local message = expect.refusal("full", filter:add "same")
+          assert.is_truthy(message:find(("there %d times"):format(2 * bucket_size), 1, true), message)
         end
         assert.equal(0, (filter:add_many { "same", "same" }))
         expect.same_bytes(before, filter:encode())

@@ -153,6 +153,7 @@ describe("the keys of a fuse filter", function()
     end
     assert.equal(1, ps.fuse { keys = { 42, "42", 42.0, "42" } }:count())
     assert.equal(ps.fuse { keys = { "x" } }, ps.fuse { keys = { "x", "x", "x" } })
+    expect.raise_saying("option 'keys': array expected", ps.fuse, { keys = { x = true, y = true } })
   end)
 
   it("may be few keys a great many times each", function()
