@@ -54,6 +54,7 @@ build = {
         "csrc/frequency/count_min.c",
         "csrc/cardinality/hyperloglog.c",
         "csrc/cardinality/hyperloglog_estimate.c",
+        "csrc/cardinality/hyperloglog_forms.c",
         "csrc/cardinality/hyperloglog_registers.c",
         "csrc/cardinality/hyperloglog_sparse.c",
         "csrc/kinds.c",

@@ -75,6 +75,36 @@ static int hyperloglog_bounds(lua_State *L)
 }
 
 /***
+A new sketch of the same keys at a lower precision: equal, to the byte, to one that had it from the
+start. So sketches of unlike precisions can be merged, at the lowest. O(2^precision).
+@function hyperloglog:fold
+@tparam integer precision from 4 to that of the sketch; the same gives a copy
+@return the new sketch
+*/
+static int hyperloglog_fold(lua_State *L)
+{
+  const struct ps_hyperloglog *hll = psl_self(L);
+  double asked = lua_type(L, 2) == LUA_TNUMBER ? psl_number(L, 2) : NAN;
+  if (!(asked >= PS_HYPERLOGLOG_PRECISION_MIN && asked <= hll->precision) ||
+      asked != floor(asked)) {
+    const char *got = psl_push_description(L, 2);
+    return luaL_argerror(L, 2,
+                         lua_pushfstring(L, "precision out of range (expected %d to %d, got %s)",
+                                         PS_HYPERLOGLOG_PRECISION_MIN, (int)hll->precision, got));
+  }
+  struct ps_hyperloglog planned = *hll;
+  planned.precision = (uint8_t)asked;
+  void *payload;
+  struct ps_error error;
+  void *folded = psl_push(L, &planned.sketch, &payload);
+  psl_check_open(L, &hll->sketch);
+  if (ps_hyperloglog_fold(folded, hll, planned.precision, &error) != PS_OK) {
+    return psl_raise(L, 1, &error);
+  }
+  return 1;
+}
+
+/***
 Adds each key of an array, in order, in one call.
 @function hyperloglog:add_many
 @tparam {string|integer,...} keys all checked before the first is added
@@ -82,9 +112,13 @@ Adds each key of an array, in order, in one call.
 */
 
 static const luaL_Reg methods[] = {
-    {"add", hyperloglog_add},           {"add_many", psl_add_many},
-    {"estimate", hyperloglog_estimate}, {"standard_error", hyperloglog_standard_error},
-    {"bounds", hyperloglog_bounds},     {NULL, NULL},
+    {"add", hyperloglog_add},
+    {"add_many", psl_add_many},
+    {"estimate", hyperloglog_estimate},
+    {"standard_error", hyperloglog_standard_error},
+    {"bounds", hyperloglog_bounds},
+    {"fold", hyperloglog_fold},
+    {NULL, NULL},
 };
 
 const struct psl_kind psl_hyperloglog = {&ps_hyperloglog, methods};

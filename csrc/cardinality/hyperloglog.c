@@ -1,12 +1,11 @@
 #include "cardinality/hyperloglog.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "cardinality/hyperloglog_sparse.h"
+#include "cardinality/hyperloglog_forms.h"
 
 #define PRECISION_DEFAULT 14
 
@@ -70,174 +69,35 @@ static uint64_t size(const struct ps_sketch *sketch)
 
 /* ---- memory ---- */
 
-static struct ps_slots slots_of(const struct ps_hyperloglog *hll)
-{
-  return (struct ps_slots){hll->sketch.payload, hll->slots};
-}
-
-/* What the form and the fill need: all that is ever held, unless giving some back was refused. A
- * dense sketch holds no less than the smallest sparse one, so that it can always be cleared to it.
- */
-static uint64_t needed(const struct ps_hyperloglog *hll)
-{
-  uint64_t least = ps_sparse_size(PS_SPARSE_SLOTS_MIN);
-  uint64_t registers = ps_registers_size(hll->precision);
-  return !hll->dense ? ps_sparse_size(hll->slots) : registers < least ? least : registers;
-}
-
-static enum ps_status no_memory(uint64_t bytes, struct ps_error *error)
-{
-  return ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)", bytes);
-}
-
-static void give_back(const struct ps_hyperloglog *hll)
-{
-  const struct ps_memory *memory = hll->sketch.memory;
-  if (hll->sketch.payload != NULL) {
-    memory->resize(memory->context, hll->sketch.payload, hll->sketch.held, 0);
-  }
-}
-
-/* Makes the payload a new block of needed() bytes, without looking at the old one. On failure it is
- * NULL. */
-static enum ps_status take(struct ps_hyperloglog *hll, struct ps_error *error)
-{
-  const struct ps_memory *memory = hll->sketch.memory;
-  uint64_t bytes = needed(hll);
-  hll->sketch.payload = memory->resize(memory->context, NULL, 0, bytes);
-  hll->sketch.held = hll->sketch.payload != NULL ? bytes : 0;
-  return hll->sketch.payload != NULL ? PS_OK : no_memory(bytes, error);
-}
-
-static void release(struct ps_sketch *sketch)
-{
-  give_back((struct ps_hyperloglog *)sketch);
-  sketch->payload = NULL;
-  sketch->held = 0;
-}
-
 static enum ps_status init(struct ps_sketch *sketch, struct ps_error *error)
 {
-  struct ps_hyperloglog *hll = (struct ps_hyperloglog *)sketch;
-  hll->slots = PS_SPARSE_SLOTS_MIN;
-  enum ps_status status = take(hll, error);
-  if (status == PS_OK) {
-    memset(sketch->payload, 0, sketch->held);
-  }
-  return status;
+  const struct ps_slots none = {NULL, 0};
+  return ps_form_take_sparse((struct ps_hyperloglog *)sketch, none, 0, error);
 }
 
 static void clear(struct ps_sketch *sketch)
 {
-  struct ps_hyperloglog *hll = (struct ps_hyperloglog *)sketch;
-  const struct ps_memory *memory = sketch->memory;
-  hll->dense = false;
-  hll->slots = PS_SPARSE_SLOTS_MIN;
-  hll->entries = 0;
-  if (sketch->held != needed(hll)) {
-    void *block = memory->resize(memory->context, sketch->payload, sketch->held, needed(hll));
-    if (block != NULL) {
-      sketch->payload = block;
-      sketch->held = needed(hll);
-    }
-  }
-  memset(sketch->payload, 0, needed(hll));
+  ps_form_clear((struct ps_hyperloglog *)sketch);
+}
+
+static void release(struct ps_sketch *sketch)
+{
+  ps_form_give_back((struct ps_hyperloglog *)sketch);
+  sketch->payload = NULL;
+  sketch->held = 0;
 }
 
 static enum ps_status clone(struct ps_sketch *copy, const struct ps_sketch *source,
                             struct ps_error *error)
 {
-  enum ps_status status = take((struct ps_hyperloglog *)copy, error);
+  enum ps_status status = ps_form_take((struct ps_hyperloglog *)copy, error);
   if (status == PS_OK) {
     memcpy(copy->payload, source->payload, copy->held);
   }
   return status;
 }
 
-/* ---- from one form to a larger one ---- */
-
-static void raise_all(struct ps_hyperloglog *dense, struct ps_slots slots)
-{
-  uint32_t i = 0;
-  for (uint32_t entry; (entry = ps_sparse_next(slots, &i)) != 0;) {
-    ps_registers_add(dense->sketch.payload, dense->precision, &dense->tally, ps_sparse_hash(entry));
-  }
-}
-
-static enum ps_status become_dense(struct ps_hyperloglog *hll, struct ps_error *error)
-{
-  struct ps_hyperloglog dense = *hll;
-  dense.dense = true;
-  dense.slots = dense.entries = 0;
-  dense.tally = ps_tally_of_none(hll->precision);
-  enum ps_status status = take(&dense, error);
-  if (status == PS_OK) {
-    memset(dense.sketch.payload, 0, dense.sketch.held);
-    raise_all(&dense, slots_of(hll));
-    give_back(hll);
-    *hll = dense;
-  }
-  return status;
-}
-
-/* Makes a sparse sketch one of so many slots, that are not fewer, with the union of its own entries
- * and the others, `entries` in all. */
-static enum ps_status spread(struct ps_hyperloglog *hll, uint32_t slots, struct ps_slots others,
-                             uint32_t entries, struct ps_error *error)
-{
-  struct ps_sketch *sketch = &hll->sketch;
-  const struct ps_memory *memory = sketch->memory;
-  uint64_t bytes = ps_sparse_size(slots);
-  if (bytes > sketch->held) {
-    void *block = memory->resize(memory->context, sketch->payload, sketch->held, bytes);
-    if (block == NULL) {
-      return no_memory(bytes, error);
-    }
-    sketch->payload = block;
-    sketch->held = bytes;
-  }
-  uint32_t old = hll->slots;
-  hll->slots = slots;
-  hll->entries = entries;
-  ps_sparse_spread(slots_of(hll), old, others, entries);
-  return PS_OK;
-}
-
 /* ---- keys ---- */
-
-/* For one entry more than the slots may hold. */
-static enum ps_status grow(struct ps_hyperloglog *hll, struct ps_error *error)
-{
-  const struct ps_slots none = {NULL, 0};
-  if (hll->entries == ps_sparse_limit(hll->precision)) {
-    return become_dense(hll, error);
-  }
-  return spread(hll, ps_sparse_slots_for(hll->precision, hll->entries + 1), none, hll->entries,
-                error);
-}
-
-enum ps_status ps_hyperloglog_add_sparse(struct ps_hyperloglog *hll, uint64_t hash, bool *changed,
-                                         struct ps_error *error)
-{
-  uint32_t entry = ps_sparse_entry(hash);
-  uint32_t i = ps_sparse_find(slots_of(hll), entry);
-  uint32_t found = i < hll->slots ? ps_sparse_get(slots_of(hll), i) : 0;
-  if (ps_sparse_same(found, entry)) {
-    *changed = entry > found;
-    if (*changed) {
-      ps_sparse_set(slots_of(hll), i, entry);
-    }
-    return PS_OK;
-  }
-  if (hll->entries == ps_sparse_room(hll->slots)) {
-    enum ps_status status = grow(hll, error);
-    return status != PS_OK ? status : ps_hyperloglog_add(hll, hash, changed, error);
-  }
-  ps_sparse_insert(slots_of(hll), i, entry);
-  hll->entries++;
-  *changed = true;
-  return PS_OK;
-}
 
 static enum ps_status add_all(struct ps_hyperloglog *hll, const uint64_t *hashes, size_t n,
                               size_t *changed, struct ps_error *error)
@@ -270,9 +130,9 @@ static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashe
   }
   status = add_all(hll, hashes, n, changed, error);
   if (status == PS_OK) {
-    give_back(&before);
+    ps_form_give_back(&before);
   } else {
-    give_back(hll);
+    ps_form_give_back(hll);
     *hll = before;
   }
   return status;
@@ -285,21 +145,6 @@ static uint64_t count(const struct ps_sketch *sketch)
   return ps_round_count(ps_hyperloglog_estimate((const struct ps_hyperloglog *)sketch));
 }
 
-static enum ps_status merge_sparse(struct ps_hyperloglog *target,
-                                   const struct ps_hyperloglog *source, struct ps_error *error)
-{
-  uint32_t entries = ps_sparse_union_size(slots_of(target), slots_of(source));
-  if (entries <= ps_sparse_limit(target->precision)) {
-    return spread(target, ps_sparse_slots_for(target->precision, entries), slots_of(source),
-                  entries, error);
-  }
-  enum ps_status status = become_dense(target, error);
-  if (status == PS_OK) {
-    raise_all(target, slots_of(source));
-  }
-  return status;
-}
-
 static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from,
                             struct ps_error *error)
 {
@@ -309,10 +154,10 @@ static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from
     return PS_OK;
   }
   if (!target->dense && !source->dense) {
-    return merge_sparse(target, source, error);
+    return ps_form_unite(target, ps_form_slots(source), error);
   }
   if (!target->dense) {
-    enum ps_status status = become_dense(target, error);
+    enum ps_status status = ps_form_become_dense(target, error);
     if (status != PS_OK) {
       return status;
     }
@@ -320,7 +165,7 @@ static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from
   if (source->dense) {
     target->tally = ps_registers_merge(into->payload, from->payload, target->precision);
   } else {
-    raise_all(target, slots_of(source));
+    ps_form_raise(target, ps_form_slots(source));
   }
   return PS_OK;
 }
@@ -332,7 +177,7 @@ static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
   if (x->dense || y->dense) {
     return x->dense && y->dense && memcmp(a->payload, b->payload, size(a)) == 0;
   }
-  return x->entries == y->entries && ps_sparse_equal(slots_of(x), slots_of(y));
+  return x->entries == y->entries && ps_sparse_equal(ps_form_slots(x), ps_form_slots(y));
 }
 
 /* ---- bytes ---- */
@@ -356,14 +201,14 @@ static uint64_t encoded_max(const struct ps_sketch *sketch)
 
 static void encode(const struct ps_sketch *sketch, unsigned char *bytes)
 {
-  ps_sparse_write(slots_of((const struct ps_hyperloglog *)sketch), bytes);
+  ps_sparse_write(ps_form_slots((const struct ps_hyperloglog *)sketch), bytes);
 }
 
 static enum ps_status decode_dense(struct ps_hyperloglog *hll, const unsigned char *bytes,
                                    struct ps_error *error)
 {
   hll->dense = true;
-  enum ps_status status = take(hll, error);
+  enum ps_status status = ps_form_take(hll, error);
   if (status == PS_OK) {
     memcpy(hll->sketch.payload, bytes, size(&hll->sketch));
   }
@@ -381,18 +226,12 @@ static enum ps_status decode_sparse(struct ps_hyperloglog *hll, const unsigned c
                    " bytes)",
                    limit, size_of_bytes);
   }
-  struct ps_slots entries = {(unsigned char *)(uintptr_t)bytes, (uint32_t)n};
+  const struct ps_slots entries = {(unsigned char *)(uintptr_t)bytes, (uint32_t)n};
   if (!ps_sparse_valid(entries)) {
     return ps_fail(error, PS_ERR_CORRUPT,
                    "corrupt payload (no ascending list of indexes and ranks)");
   }
-  hll->entries = entries.n;
-  hll->slots = ps_sparse_slots_for(hll->precision, entries.n);
-  enum ps_status status = take(hll, error);
-  if (status == PS_OK) {
-    ps_sparse_spread(slots_of(hll), 0, entries, entries.n);
-  }
-  return status;
+  return ps_form_take_sparse(hll, entries, entries.n, error);
 }
 
 static enum ps_status decode(struct ps_sketch *sketch, const unsigned char *bytes, uint64_t n,

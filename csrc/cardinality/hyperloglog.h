@@ -53,6 +53,13 @@ static inline enum ps_status ps_hyperloglog_add(struct ps_hyperloglog *hll, uint
   return ps_hyperloglog_add_sparse(hll, hash, changed, error);
 }
 
+/* Makes `folded` a sketch of the same keys at a precision that is not higher: the state of one that
+ * had it from the start, and an owner of memory like it. PS_ERR_MEMORY, `folded` then closed.
+ * O(m). */
+enum ps_status ps_hyperloglog_fold(struct ps_hyperloglog *folded,
+                                   const struct ps_hyperloglog *source, unsigned precision,
+                                   struct ps_error *error);
+
 /* Distinct keys; 0 exactly when nothing was added, and never above the 2^64 there are. Sparse, from
  * the collisions to be expected among 2^26 indexes (linear counting: Whang et al. 1990); dense, as
  * said above. Never looks at the registers: O(1). */

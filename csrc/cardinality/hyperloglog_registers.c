@@ -121,3 +121,14 @@ struct ps_tally ps_registers_merge(unsigned char *registers, const unsigned char
   }
   return ps_registers_tally(registers, precision);
 }
+
+void ps_registers_fold(unsigned char *registers, unsigned precision, struct ps_tally *tally,
+                       const unsigned char *others, unsigned others_precision)
+{
+  for (uint32_t i = 0; i < UINT32_C(1) << others_precision; i++) {
+    unsigned rank = ps_register_get(others, i);
+    if (rank > 0) {
+      ps_registers_add(registers, precision, tally, ps_register_hash(others_precision, i, rank));
+    }
+  }
+}

@@ -63,6 +63,14 @@ static inline unsigned ps_register_rank(unsigned precision, uint64_t hash)
   return ps_leading_zeros(ps_register_rest(precision, hash)) + 1;
 }
 
+/* A hash of that index and rank, 1 or more. To the registers of a lower precision it is the same as
+ * any other. */
+static inline uint64_t ps_register_hash(unsigned precision, uint32_t index, unsigned rank)
+{
+  const unsigned rest = 64 - precision;
+  return (uint64_t)index << rest | UINT64_C(1) << rest >> rank;
+}
+
 /* A register lies within the 16 bits at this byte, above this many other bits. Those of the upper
  * half of a group of four are read from its second byte, or the last access would pass the end. */
 static inline uint32_t ps_register_byte(uint32_t index)
@@ -111,5 +119,10 @@ struct ps_tally ps_registers_tally(const unsigned char *registers, unsigned prec
 /* Raises each register to the other's, and returns the tally of the result. O(m). */
 struct ps_tally ps_registers_merge(unsigned char *registers, const unsigned char *others,
                                    unsigned precision);
+
+/* Raises registers to what others of a higher precision, or the same, say of the same keys. O(m) of
+ * the others. */
+void ps_registers_fold(unsigned char *registers, unsigned precision, struct ps_tally *tally,
+                       const unsigned char *others, unsigned others_precision);
 
 #endif

@@ -4,10 +4,12 @@
 
 #include "cardinality/hyperloglog_registers.h"
 
+/* One cache line. */
+#define SLOTS_MIN 16
+
 static uint32_t slots_max(unsigned precision)
 {
-  uint32_t slots = (uint32_t)(ps_registers_size(precision) / PS_SPARSE_ENTRY_SIZE);
-  return slots < PS_SPARSE_SLOTS_MIN ? PS_SPARSE_SLOTS_MIN : slots;
+  return (uint32_t)(ps_registers_size(precision) / PS_SPARSE_ENTRY_SIZE);
 }
 
 uint32_t ps_sparse_limit(unsigned precision)
@@ -17,7 +19,7 @@ uint32_t ps_sparse_limit(unsigned precision)
 
 uint32_t ps_sparse_slots_for(unsigned precision, uint32_t entries)
 {
-  uint32_t slots = PS_SPARSE_SLOTS_MIN, max = slots_max(precision);
+  uint32_t max = slots_max(precision), slots = SLOTS_MIN < max ? SLOTS_MIN : max;
   while (ps_sparse_room(slots) < entries) {
     slots = slots > max / 2 ? max : slots * 2;
   }

@@ -29,9 +29,6 @@
 #define PS_SPARSE_RANK_MAX (64 - PS_SPARSE_INDEX_BITS + 1)
 #define PS_SPARSE_ENTRY_SIZE 4
 
-/* One cache line. */
-#define PS_SPARSE_SLOTS_MIN 16
-
 struct ps_slots {
   unsigned char *at;
   uint32_t n;
@@ -90,7 +87,7 @@ static inline uint64_t ps_sparse_size(uint32_t slots)
 /* Entries that so many slots may hold: three quarters. Fuller, and the walks become long. */
 static inline uint32_t ps_sparse_room(uint32_t slots)
 {
-  return slots - slots / 4;
+  return slots * 3 / 4;
 }
 
 /* The entries that a sparse sketch may have at most: those of as many slots as take the memory of

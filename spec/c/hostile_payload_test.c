@@ -307,13 +307,11 @@ static void entries(void)
   check_entries();
   promise("sparse entries out of order, twice there or with impossible ranks are refused");
   for (unsigned precision = 4; precision <= 18; precision++) {
-    size_t slots = (size_t)3 << precision >> 4, most;
-    slots = slots < 16 ? 16 : slots;
-    most = slots - slots / 4;
+    size_t most = (size_t)9 << precision >> 6;
     CHECK_WITH(outcome_of_list(precision, most * 4) == PS_OK, "%zu entries", most);
     CHECK_WITH(outcome_of_list(precision, most * 4 + 4) == PS_ERR_CORRUPT, "%zu entries", most + 1);
     for (size_t odd = 1; odd < 4; odd++) {
-      CHECK_WITH(outcome_of_list(precision, 40 + odd) == PS_ERR_CORRUPT, "%zu bytes", 40 + odd);
+      CHECK_WITH(outcome_of_list(precision, 4 + odd) == PS_ERR_CORRUPT, "%zu bytes", 4 + odd);
     }
   }
   promise("sparse lists that are too long, or end within an entry, are refused");

@@ -83,6 +83,9 @@ static void starting_without_memory(void)
     fail_at(1);
     CHECK(ps_copy(sketch_in(&second), sketch_in(&sketch), NULL, &refusal) == PS_ERR_MEMORY);
     CHECK(sketch_in(&second)->payload == NULL && test_memory.live == live);
+    fail_at(1);
+    CHECK(ps_hyperloglog_fold(hll_in(&second), hll_in(&sketch), 9, &refusal) == PS_ERR_MEMORY);
+    CHECK(sketch_in(&second)->payload == NULL && test_memory.live == live);
     fail_at(1); /* the sketch has to make do with the block it has */
     sketch_in(&sketch)->kind->clear(sketch_in(&sketch));
     fail_at(0);
@@ -97,7 +100,7 @@ static void starting_without_memory(void)
     discard(&sketch);
     free(bytes.at);
   }
-  promise("decoding and copying without memory leave nothing; clearing does not need any");
+  promise("decoding, copying and folding without memory leave nothing; clearing does not need any");
 }
 
 /* ---- bytes ---- */

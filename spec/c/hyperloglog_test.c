@@ -341,6 +341,84 @@ static void splitting(void)
   promise("the same keys in any order, batch or split give the same bytes, estimate and memory");
 }
 
+/* ---- from one precision to a lower one ---- */
+
+/* Folds what n keys give at precision p to all lower ones, and holds it against what they give
+ * there. */
+static void check_fold(unsigned p, size_t n)
+{
+  struct specimen source;
+  make_hll(&source, p);
+  add_keys(sketch_in(&source), 0, n);
+  struct bytes before = encode(sketch_in(&source));
+  for (unsigned lower = 4; lower <= p; lower++) {
+    struct specimen built, folded = {.block = NULL};
+    make_hll(&built, lower);
+    add_keys(sketch_in(&built), 0, n);
+    struct bytes bytes = encode(sketch_in(&built));
+    CHECK(ps_hyperloglog_fold(hll_in(&folded), hll_in(&source), lower, &refusal) == PS_OK);
+    CHECK_WITH(still(sketch_in(&folded), bytes), "p %u to %u, %zu keys", p, lower, n);
+    CHECK_WITH(hll_in(&folded)->dense ? same_registers(&folded, &built)
+                                      : hll_in(&folded)->slots == hll_in(&built)->slots,
+               "p %u to %u, %zu keys", p, lower, n);
+    CHECK(sketch_in(&folded)->held == sketch_in(&built)->held);
+    add_keys(sketch_in(&folded), 1000000, 200);
+    add_keys(sketch_in(&built), 1000000, 200);
+    CHECK_WITH(ps_equal(sketch_in(&folded), sketch_in(&built)), "p %u to %u, %zu keys", p, lower,
+               n);
+    discard(&built);
+    discard(&folded);
+    free(bytes.at);
+  }
+  CHECK(still(sketch_in(&source), before));
+  discard(&source);
+  free(before.at);
+}
+
+static void check_fold_of_ranks(unsigned p)
+{
+  struct specimen source;
+  uint64_t state = p;
+  make_dense(&source, p);
+  for (unsigned lower = 4; lower <= p; lower++) {
+    struct specimen built, folded = {.block = NULL};
+    make_dense(&built, lower);
+    for (unsigned rank = 0; rank <= 64; rank++) {
+      uint64_t index = test_random(&state) & ~(UINT64_MAX >> p);
+      uint64_t hash = rank < 64 ? UINT64_C(1) << rank : index;
+      add(&source, hash);
+    }
+    for (uint32_t i = 0; i < UINT32_C(1) << p; i++) {
+      unsigned rank = ps_register_get(sketch_in(&source)->payload, i);
+      uint64_t hash = rank > 64 - p ? 0 : UINT64_C(1) << (64 - p - rank);
+      if (rank > 0) {
+        add(&built, (uint64_t)i << (64 - p) | hash);
+      }
+    }
+    CHECK(ps_hyperloglog_fold(hll_in(&folded), hll_in(&source), lower, &refusal) == PS_OK);
+    CHECK_WITH(same_registers(&folded, &built), "p %u to %u", p, lower);
+    discard(&built);
+    discard(&folded);
+  }
+  discard(&source);
+}
+
+static void folding(void)
+{
+  for
+    EACH_PRECISION(p)
+    {
+      size_t limit = ps_sparse_limit(p);
+      for (size_t n = 0; n < 10000; n = n * 5 + 1) {
+        check_fold(p, n);
+      }
+      check_fold(p, limit);
+      check_fold(p, limit + 1);
+      check_fold_of_ranks(p);
+    }
+  promise("folded to a lower precision it has the bytes and memory of one built there");
+}
+
 int main(void)
 {
   ranks();
@@ -348,6 +426,7 @@ int main(void)
   shapes();
   switching();
   splitting();
+  folding();
   CHECK(test_memory.live == 0);
   promise("nothing is left behind");
   return test_end();

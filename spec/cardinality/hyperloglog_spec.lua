@@ -55,12 +55,14 @@ describe("the size of a hyperloglog", function()
     within(12288, 12400, #add_range(ps.hyperloglog(), 1, 100000):encode(), "bytes of a dense one")
   end)
 
-  it("is small for small sets while it lives, and never above the registers by more than 240 bytes", function()
+  it("is small for small sets while it lives, and never larger than the registers", function()
     for precision = 4, 18 do
-      local sketch, most = new(precision), math.max(64, 2 ^ precision * 6 / 8) + 240
+      local most = ps.plan("hyperloglog", { precision = precision }).bytes
+      local sketch = ps.hyperloglog{ precision = precision, max_bytes = most }
+      local besides = sketch:bytes() - math.min(most, 64) -- what any sketch takes
       within(64, 300, add_range(sketch, 1, 10):bytes(), "bytes of ten keys")
       for n = 1000, 50000, 7000 do
-        within(64, most, add_range(sketch, 1, n):bytes(), "bytes of %d keys at precision %d", n, precision)
+        within(64, most + besides, add_range(sketch, 1, n):bytes(), "bytes of %d keys at precision %d", n, precision)
       end
     end
   end)
@@ -331,6 +333,70 @@ describe("the state of a hyperloglog", function()
       assert.equal(2 ^ 53, with_last(top, top):count())
       expect.refusal("corrupt", with_last(top + 1, 5))
     end
+  end)
+end)
+
+describe("hyperloglog:fold", function()
+  it("gives the sketch that has the lower precision from the start, to the byte", function()
+    for _, n in ipairs { 0, 1, 40, 700, 2304, 2305, 20000 } do
+      local source = add_range(new(14), 1, n)
+      local before = source:encode()
+      for precision = 4, 14 do
+        local built, folded = add_range(new(precision), 1, n), source:fold(precision)
+        expect.same_bytes(built:encode(), folded:encode())
+        assert.equal(built:estimate(), folded:estimate())
+        assert.same(built:info(), folded:info())
+        add_range(folded, n, n + 500)
+        assert.equal(add_range(built, n, n + 500), folded)
+      end
+      expect.same_bytes(before, source:encode())
+    end
+  end)
+
+  it("gives a copy at the same precision, and what else its maker chose", function()
+    local source = add_range(ps.hll{ precision = 9, seed = "random" }, 1, 3000)
+    local same, lower = source:fold(9), source:fold(8)
+    assert.is_false(rawequal(source, same))
+    assert.equal(source, same)
+    assert.is_true(lower:compatible(ps.hll{ precision = 8, seed = source }))
+    source:clear()
+    assert.is_true(same:count() > 2000 and lower:count() > 2000)
+  end)
+
+  it("makes sketches of unlike precisions merge, in any order", function()
+    for _, sizes in ipairs { { 300, 300, 300 }, { 8000, 300, 20 }, { 20, 300, 8000 } } do
+      local whole, parts, first = new(10), {}, 1
+      for i, precision in ipairs { 10, 12, 14 } do
+        local last = first + sizes[i]
+        parts[i] = add_range(new(precision), first, last)
+        add_range(whole, first, last)
+        first = last - 10
+      end
+      expect.raise_saying("precision mismatch (expected 14, got 12)", ps.union, parts[3], parts[2])
+      for _, order in ipairs { { 1, 2, 3 }, { 1, 3, 2 }, { 2, 1, 3 }, { 2, 3, 1 }, { 3, 1, 2 }, { 3, 2, 1 } } do
+        local union = parts[order[1]]:fold(10)
+        for i = 2, 3 do
+          union:merge(parts[order[i]]:fold(10))
+        end
+        expect.same_bytes(whole:encode(), union:encode())
+      end
+      -- Two steps lead to the same as one, and folding before a merge to the same as after it.
+      expect.same_bytes(parts[3]:fold(10):encode(), parts[3]:fold(12):fold(10):encode())
+      expect.same_bytes(parts[3]:fold(12):union(parts[2]):fold(10):encode(),
+        parts[3]:fold(10):union(parts[2]:fold(10)):encode())
+    end
+  end)
+
+  it("refuses a higher precision, and what is none", function()
+    local sketch = add_range(new(9), 1, 2000)
+    local before = sketch:encode()
+    for _, bad in ipairs { 10, 18, 3, 0, -4, 8.5, 0 / 0, 1 / 0, 2 ^ 53, "8", true, {} } do
+      expect.raise_saying("precision out of range (expected 4 to 9, got ", sketch.fold, sketch, bad)
+    end
+    expect.raise_saying("precision out of range", sketch.fold, sketch)
+    expect.same_bytes(before, sketch:encode())
+    sketch:close()
+    expect.raise_saying("closed", sketch.fold, sketch, 8)
   end)
 end)
 
