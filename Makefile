@@ -237,7 +237,7 @@ luacheck:
 	  .ci/busted.lua .busted .luacheckrc
 
 doc: ## reference of the Lua API, in build/doc
-	@ldoc -q -c docs/config.ld -d $(abspath $(B))/doc .
+	@ldoc -q --fatalwarnings -c docs/config.ld -d $(abspath $(B))/doc . >/dev/null
 
 rock: ## build the rock with luarocks for 5.1 and 5.4, and use it
 	@.ci/rock $(B)/rock

@@ -9,6 +9,22 @@ The blocked Bloom filter: certainly not there, or probably there, out of one cac
 #include "binding/methods.h"
 
 /***
+An empty filter.
+@function probsketch.blocked_bloom
+@within Constructor
+@tparam table options
+@tparam integer options.capacity different keys that the rate is promised for, an integer from 1 to
+2^53
+@tparam[opt=0.01] number options.fp_rate false-positive rate at `capacity` keys, a number from 1e-5
+to 0.5
+@param[opt=0] options.seed an integer from 0 to 2^53, "random" or a sketch, for the same seed as it
+@tparam[opt] integer options.max_bytes the most bytes it may have, an integer from 1 to 2^53; unless
+given, @{probsketch.max_bytes}
+@return the filter
+@raise when an option is out of range or unknown, or one is missing
+*/
+
+/***
 Adds a key. O(1).
 @function blocked_bloom:add
 @tparam string|integer key

@@ -8,6 +8,25 @@ The classic Bloom filter: certainly not there, or probably there.
 #include "binding/methods.h"
 
 /***
+An empty filter: for a number of keys and a rate, or of so many bits and hashes.
+@function probsketch.bloom
+@within Constructor
+@tparam table options
+@tparam integer options.capacity different keys that the rate is promised for, an integer from 1 to
+2^53
+@tparam[opt=0.01] number options.fp_rate false-positive rate at `capacity` keys, a number from 1e-15
+to below 1
+@tparam integer options.bits instead of `capacity` and `fp_rate`, together with `hashes`: an integer
+from 1 to 2^53
+@tparam integer options.hashes bits a key, an integer from 1 to 64
+@param[opt=0] options.seed an integer from 0 to 2^53, "random" or a sketch, for the same seed as it
+@tparam[opt] integer options.max_bytes the most bytes it may have, an integer from 1 to 2^53; unless
+given, @{probsketch.max_bytes}
+@return the filter
+@raise when an option is out of range or unknown, or one is missing
+*/
+
+/***
 Adds a key. O(hashes).
 @function bloom:add
 @tparam string|integer key

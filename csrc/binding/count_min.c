@@ -8,6 +8,28 @@ The count-min sketch: how often, never below the truth.
 #include "binding/methods.h"
 
 /***
+An empty sketch: for an error and the probability that it is exceeded, or of so many counters.
+@function probsketch.count_min
+@within Constructor
+@tparam[opt] table options
+@tparam[opt=0.001] number options.epsilon excess of an estimate, as a share of the total: a number
+from 1e-12 to below 1
+@tparam[opt=0.01] number options.delta share of the keys with a larger one: a probability of failure
+from 1e-15 to below 1
+@tparam integer options.width instead of `epsilon` and `delta`, together with `depth`: counters in a
+row, an integer from 1 to 2^53
+@tparam integer options.depth rows, an integer from 1 to 64
+@tparam[opt=false] boolean options.conservative raise only the counters that have to be raised: true
+or false
+@tparam[opt=32] integer options.counter_bits of each counter: 8, 16, 32 or 64
+@param[opt=0] options.seed an integer from 0 to 2^53, "random" or a sketch, for the same seed as it
+@tparam[opt] integer options.max_bytes the most bytes it may have, an integer from 1 to 2^53; unless
+given, @{probsketch.max_bytes}
+@return the sketch
+@raise when an option is out of range or unknown
+*/
+
+/***
 Counts a key. O(depth).
 @function count_min:add
 @tparam string|integer key

@@ -9,6 +9,24 @@ The cuckoo filter: certainly not there, or probably there, and keys can be remov
 #include "binding/methods.h"
 
 /***
+An empty filter.
+@function probsketch.cuckoo
+@within Constructor
+@tparam table options
+@tparam integer options.capacity keys that go in, copies counted; of a growing filter, before it
+first doubles: an integer from 1 to 2^53
+@tparam[opt=0.01] number options.fp_rate false-positive rate when it is full, a number from 1e-10 to
+0.5
+@tparam[opt=4] integer options.bucket_size fingerprints in a bucket: 2, 4 or 8
+@tparam[opt=0] integer options.growth 0 (fixed) or 2 (doubles)
+@param[opt=0] options.seed an integer from 0 to 2^53, "random" or a sketch, for the same seed as it
+@tparam[opt] integer options.max_bytes the most bytes it may have, an integer from 1 to 2^53; unless
+given, @{probsketch.max_bytes}
+@return the filter
+@raise when an option is out of range or unknown, or one is missing
+*/
+
+/***
 Adds a key, once more if it is there already. O(1); a growing filter doubles now and then, O(size).
 @function cuckoo:add
 @tparam string|integer key

@@ -9,6 +9,21 @@ Graf and Lemire 2022, "Binary Fuse Filters: Fast and Smaller Than Xor Filters".
 #include "binding/methods.h"
 
 /***
+A filter of these keys, which never changes. O(keys).
+@function probsketch.fuse
+@within Constructor
+@tparam table options
+@param options.keys all the keys, each once or several times: an array or an iterator function, of
+at most 2^31 keys
+@tparam[opt=1/256] number options.fp_rate false-positive rate: 1/256 or 1/65536
+@param[opt=0] options.seed an integer from 0 to 2^53, "random" or a sketch, for the same seed as it
+@tparam[opt] integer options.max_bytes the most bytes it may have, an integer from 1 to 2^53; unless
+given, @{probsketch.max_bytes}
+@return the filter
+@raise when an option is out of range or unknown, or one is missing
+*/
+
+/***
 Is the key there? O(1).
 @function fuse:has
 @tparam string|integer key

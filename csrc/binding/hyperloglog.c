@@ -10,6 +10,21 @@ HyperLogLog: how many distinct keys.
 #include "binding/methods.h"
 
 /***
+An empty sketch; also `probsketch.hll`.
+@function probsketch.hyperloglog
+@within Constructor
+@tparam[opt] table options
+@tparam[opt=14] integer options.precision for 2^precision registers, an integer from 4 to 18
+@tparam number options.error_rate instead of `precision`: the standard error that is good enough, a
+number from 0.00203125 to 0.26
+@param[opt=0] options.seed an integer from 0 to 2^53, "random" or a sketch, for the same seed as it
+@tparam[opt] integer options.max_bytes the most bytes it may have, an integer from 1 to 2^53; unless
+given, @{probsketch.max_bytes}
+@return the sketch
+@raise when an option is out of range or unknown
+*/
+
+/***
 Adds a key. O(1).
 @function hyperloglog:add
 @tparam string|integer key

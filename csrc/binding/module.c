@@ -95,7 +95,7 @@ static int plan(lua_State *L)
 /***
 The most bytes that one sketch may have, unless its option `max_bytes` says otherwise.
 @function max_bytes
-@tparam ?integer n the new limit, 1 to 2^53
+@tparam[opt] integer n the new limit, 1 to 2^53
 @treturn integer the limit, 4 GiB at first
 */
 static int max_bytes(lua_State *L)
@@ -145,6 +145,15 @@ static int hash(lua_State *L)
   lua_pushstring(L, text);
   return 1;
 }
+
+/***
+A new sketch that stands for all of these together, as @{sketch:union} makes it.
+@function union
+@param sketch the first
+@param ... more of the same kind, parameters and seed
+@return the union
+@raise when one of them does not fit, naming the field
+*/
 
 static const luaL_Reg functions[] = {
     {"decode", psl_decode}, {"load", psl_load}, {"union", psl_union},     {"kind", kind_of},

@@ -9,6 +9,25 @@ number of keys that nobody knows beforehand.
 #include "binding/methods.h"
 
 /***
+An empty filter of one layer.
+@function probsketch.scalable_bloom
+@within Constructor
+@tparam table options
+@tparam integer options.capacity keys of the first layer, an integer from 1 to 2^53
+@tparam[opt=0.01] number options.fp_rate false-positive rate of the whole, however many keys come, a
+number from 1e-15 to below 1
+@tparam[opt=2] number options.growth capacity of a layer divided by that of the one before it, a
+number from 1 to 16
+@tparam[opt=0.5] number options.tightening rate of a layer divided by that of the one before it, a
+number from 0.1 to 0.9
+@param[opt=0] options.seed an integer from 0 to 2^53, "random" or a sketch, for the same seed as it
+@tparam[opt] integer options.max_bytes the most bytes it may have, an integer from 1 to 2^53; unless
+given, @{probsketch.max_bytes}
+@return the filter
+@raise when an option is out of range or unknown, or one is missing
+*/
+
+/***
 Adds a key. A key that is there already is not added again. O(hashes of all layers).
 @function scalable_bloom:add
 @tparam string|integer key

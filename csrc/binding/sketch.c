@@ -289,6 +289,11 @@ void psl_push_report(lua_State *L, const struct ps_sketch *sketch, uint64_t byte
 /* ---- methods ---- */
 
 /***
+Methods of every sketch
+@section sketch
+*/
+
+/***
 The number of items the sketch stands for; also `#sketch`. Estimated distinct keys for
 the bloom kinds and hyperloglog, the distinct keys themselves for fuse, the keys that are in for
 cuckoo, the total of all counts for count_min. O(1).

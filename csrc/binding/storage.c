@@ -25,6 +25,11 @@ static const char *check_path(lua_State *L, int index)
 
 /* ---- to bytes ---- */
 
+/***
+Methods of every sketch
+@section sketch
+*/
+
 /* Starts an encoder, with scratch pushed onto the stack: again, should the sketch have grown
  * meanwhile. */
 static void start(lua_State *L, struct ps_encoder *encoder, const struct ps_sketch *sketch,
@@ -131,6 +136,10 @@ int psl_save(lua_State *L)
 
 /* ---- from bytes ---- */
 
+/***
+@section end
+*/
+
 /* The kind asked for in argument `index`, NULL for any. */
 static const struct ps_kind *optional_kind(lua_State *L, int index)
 {
@@ -167,7 +176,7 @@ The sketch in a string made by `encode()`. Bytes that are wrong are refused and 
 than they have themselves.
 @function decode
 @tparam string bytes
-@tparam ?string kind refuses all others
+@tparam[opt] string kind refuses all others
 @return the sketch; or nil, message, code
 */
 int psl_decode(lua_State *L)
@@ -236,7 +245,7 @@ The sketch in a file made by `save()` or holding the bytes of `encode()`, read w
 through a Lua string. O(size), waits for the disk.
 @function load
 @tparam string path
-@tparam ?string kind refuses all others
+@tparam[opt] string kind refuses all others
 @return the sketch; or nil, message, code
 */
 int psl_load(lua_State *L)

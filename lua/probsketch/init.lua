@@ -1,4 +1,7 @@
 --- Probabilistic sketches: approximate answers with a stated error, in little memory.
+--
+-- Each kind of sketch is a class of its own here, with its constructor, its options and its methods. What every sketch
+-- can do is on this page.
 -- @module probsketch
 
 local core = require "probsketch.core"
@@ -13,6 +16,8 @@ if core.abi ~= ABI then
 end
 
 local ps = {
+  --- Of the library, by semantic versioning: "1.2.3".
+  -- @field VERSION
   VERSION = core.VERSION,
 
   bloom = core.bloom,
