@@ -458,7 +458,8 @@ describe("while a fuse filter is built", function()
       end
       io.write(changed > 0 and "changed " or "", refused > 0 and "refused " or "", "still here")
     ]]
-    assert.equal("changed refused still here", output)
+    -- On Lua 5.2 no finaliser comes while the array is read.
+    assert.equal(_VERSION == "Lua 5.2" and "changed still here" or "changed refused still here", output)
   end)
 
   measured("it takes less than 60 bytes a key, and gives them back", function()
