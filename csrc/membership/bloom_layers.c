@@ -292,7 +292,6 @@ static enum ps_status read_layer(const struct ps_memory *memory,
   return ps_layer_new(memory, &planned, (uint32_t)index, bytes + INDEX_SIZE, layer, error);
 }
 
-/* Of a layer and those that are older. */
 static enum ps_status check_layer(const struct ps_layer *layer, bool alone, struct ps_error *error)
 {
   enum ps_status status = ps_bloom.check(&layer->bloom.sketch, error);
@@ -304,11 +303,6 @@ static enum ps_status check_layer(const struct ps_layer *layer, bool alone, stru
   }
   if (layer->bloom.ones == 0 && !alone) {
     return corrupt("an empty layer among others", error);
-  }
-  for (const struct ps_layer *older = layer->older; older != NULL; older = older->older) {
-    if (contains(older, layer) || contains(layer, older)) {
-      return corrupt("a layer that another contains", error);
-    }
   }
   return PS_OK;
 }

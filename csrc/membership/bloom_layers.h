@@ -77,6 +77,7 @@ bool ps_layers_equal(const struct ps_layer *a, const struct ps_layer *b);
 /* Makes of *target the list of its layers followed by copies of those of `source`. A layer whose
  * bits another of the same index includes tells nothing and is left out: so a merge that comes
  * twice, or of a filter and what it had been before, costs nothing; and merging is associative.
+ * (Layers of one list may come to include others by what is added later.)
  * PS_ERR_FULL if the list would be larger than max_bytes or longer than PS_LAYERS_MAX,
  * PS_ERR_MEMORY; nothing has changed then. */
 enum ps_status ps_layers_merge(const struct ps_memory *memory, struct ps_layer **target,

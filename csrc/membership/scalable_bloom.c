@@ -405,14 +405,18 @@ static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from
                             struct ps_error *error)
 {
   struct ps_scalable_bloom *target = (struct ps_scalable_bloom *)into;
-  struct ps_layer *layers = newest(target);
+  struct ps_layer *layers = newest(target), *twins = NULL;
+  const struct ps_layer *others = newest((const struct ps_scalable_bloom *)from);
+  enum ps_status status = PS_OK;
   if (into == from) {
-    return PS_OK;
+    status = ps_layers_copy(into->memory, others, &twins, error);
+    others = twins;
   }
-  enum ps_status status =
-      ps_layers_merge(into->memory, &layers, newest((const struct ps_scalable_bloom *)from),
-                      into->max_bytes, error);
+  if (status == PS_OK) {
+    status = ps_layers_merge(into->memory, &layers, others, into->max_bytes, error);
+  }
   set_newest(target, layers);
+  ps_layers_free(into->memory, twins, NULL);
   return status;
 }
 

@@ -432,6 +432,28 @@ describe("a merge of scalable bloom filters", function()
     assert.equal(now:union(other), now:union(other, now, other))
   end)
 
+  it("comes back from bytes also when what is added later covers a layer of it", function()
+    local covered = 0
+    for seed = 1, 60 do
+      local both
+      for part = 1, 10 do
+        local one = ps.scalable_bloom{ capacity = 100, fp_rate = 0.1, seed = statistics.seed(seed) }
+        one:add(-part)
+        both = both and both:merge(one) or one
+      end
+      add_range(both, 1, 150)
+      local bytes = both:encode()
+      assert.equal(both, assert(ps.decode(bytes)))
+      assert.equal(bytes, ps.decode(bytes):encode())
+      local twice = both:union(both:copy())
+      covered = covered + both:info().layers - twice:info().layers
+      assert.equal(twice, both:union(both))
+      assert.equal(twice, both:copy():merge(both))
+      assert.equal(160, hits(twice, 1, 150) + hits(twice, -10, -1))
+    end
+    assert.is_true(covered > 0)
+  end)
+
   it("keeps of filters that went apart what they have in common once", function()
     local a = filter_of(1, 5000)
     local b = a:copy()
