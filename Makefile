@@ -21,7 +21,8 @@ CORE = \
   membership/fuse.c membership/fuse_build.c \
   frequency/count_min.c \
   cardinality/hyperloglog.c cardinality/hyperloglog_estimate.c \
-  cardinality/hyperloglog_forms.c cardinality/hyperloglog_registers.c \
+  cardinality/hyperloglog_forms.c cardinality/hyperloglog_joint.c \
+  cardinality/hyperloglog_overlap.c cardinality/hyperloglog_registers.c \
   cardinality/hyperloglog_sparse.c \
   kinds.c \
   storage/file.c storage/library.c storage/pages.c storage/random.c

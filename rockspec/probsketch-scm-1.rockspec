@@ -55,6 +55,8 @@ build = {
         "csrc/cardinality/hyperloglog.c",
         "csrc/cardinality/hyperloglog_estimate.c",
         "csrc/cardinality/hyperloglog_forms.c",
+        "csrc/cardinality/hyperloglog_joint.c",
+        "csrc/cardinality/hyperloglog_overlap.c",
         "csrc/cardinality/hyperloglog_registers.c",
         "csrc/cardinality/hyperloglog_sparse.c",
         "csrc/kinds.c",

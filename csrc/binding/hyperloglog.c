@@ -119,6 +119,49 @@ static int hyperloglog_fold(lua_State *L)
   return 1;
 }
 
+/* The overlap of this sketch and argument 2. */
+static struct ps_overlap overlap(lua_State *L)
+{
+  struct ps_error error;
+  const struct ps_hyperloglog *a = psl_self(L), *b = psl_check_same(L, 2);
+  if (ps_compatible(&a->sketch, &b->sketch, &error) != PS_OK) {
+    psl_raise(L, 2, &error);
+  }
+  return ps_hyperloglog_overlap(a, b);
+}
+
+/***
+How many distinct keys are in both sketches? By maximum likelihood on the registers (Ertl 2017),
+which errs far less than count + count - count of the union; small sets are counted exactly.
+O(2^precision), well below a millisecond at precision 14.
+@function hyperloglog:intersection
+@param other a compatible sketch
+@treturn number estimate, from 0 to the smaller of both
+@treturn number its standard error, in keys
+*/
+static int hyperloglog_intersection(lua_State *L)
+{
+  struct ps_overlap both = overlap(L);
+  lua_pushnumber(L, both.intersection);
+  lua_pushnumber(L, both.intersection_error);
+  return 2;
+}
+
+/***
+How alike are the sets of keys of two sketches? As @{hyperloglog:intersection}.
+@function hyperloglog:jaccard
+@param other a compatible sketch
+@treturn number estimate of |A and B| / |A or B|, from 0 to 1; 1 when both are empty, 0 when one is
+@treturn number its standard error
+*/
+static int hyperloglog_jaccard(lua_State *L)
+{
+  struct ps_overlap both = overlap(L);
+  lua_pushnumber(L, both.jaccard);
+  lua_pushnumber(L, both.jaccard_error);
+  return 2;
+}
+
 /***
 Adds each key of an array, in order, in one call.
 @function hyperloglog:add_many
@@ -133,6 +176,8 @@ static const luaL_Reg methods[] = {
     {"standard_error", hyperloglog_standard_error},
     {"bounds", hyperloglog_bounds},
     {"fold", hyperloglog_fold},
+    {"intersection", hyperloglog_intersection},
+    {"jaccard", hyperloglog_jaccard},
     {NULL, NULL},
 };
 

@@ -82,7 +82,9 @@ static void clear(struct ps_sketch *sketch)
 
 static void release(struct ps_sketch *sketch)
 {
-  ps_form_give_back((struct ps_hyperloglog *)sketch);
+  if (sketch->payload != NULL) {
+    ps_form_give_back((struct ps_hyperloglog *)sketch);
+  }
   sketch->payload = NULL;
   sketch->held = 0;
 }

@@ -77,4 +77,17 @@ double ps_hyperloglog_standard_error(const struct ps_hyperloglog *hll);
  * certain, one for each entry or register in use. O(1). */
 void ps_hyperloglog_bounds(const struct ps_hyperloglog *hll, double z, double *low, double *high);
 
+/* How two sketches overlap, with standard errors. */
+struct ps_overlap {
+  double intersection, intersection_error; /* keys that are in both; at most those of the smaller */
+  double jaccard, jaccard_error;           /* their share in those of the union */
+};
+
+/* Both must be compatible. In either order the same, to the bit. An empty sketch has nothing in
+ * common with others, and all with another empty one. Of registers by maximum likelihood, of two
+ * sparse sketches by counting entries: practically exact. O(m), or O(entries) of two sparse ones.
+ */
+struct ps_overlap ps_hyperloglog_overlap(const struct ps_hyperloglog *a,
+                                         const struct ps_hyperloglog *b);
+
 #endif

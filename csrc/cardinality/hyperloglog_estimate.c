@@ -43,7 +43,7 @@ static double tau(double x)
  * sketch that is 1.079 / m, the term that is also in the alpha_m of Flajolet et al.; while
  * registers fill it goes up with their share, as measured for p = 4 to 8. From p = 10 on it hardly
  * matters. */
-static double estimate_dense(const struct ps_tally *tally, unsigned precision)
+double ps_tally_estimate(const struct ps_tally *tally, unsigned precision)
 {
   const double m = (double)(UINT64_C(1) << precision);
   const uint64_t open_register = ps_tally_weight(precision, 0);
@@ -57,7 +57,7 @@ static double estimate_dense(const struct ps_tally *tally, unsigned precision)
 
 /* -M ln(1 - k/M) for k of M indexes, by its power series in k/M: that is below 1/1000, so five
  * terms are exact to the last bit, and unlike a logarithm the same on every machine. */
-static double estimate_sparse(uint32_t entries)
+double ps_sparse_estimate(uint32_t entries)
 {
   double k = entries, x = k / (double)(UINT32_C(1) << PS_SPARSE_INDEX_BITS);
   return k * (1 + x * (1. / 2 + x * (1. / 3 + x * (1. / 4 + x * (1. / 5)))));
@@ -65,7 +65,8 @@ static double estimate_sparse(uint32_t entries)
 
 double ps_hyperloglog_estimate(const struct ps_hyperloglog *hll)
 {
-  return hll->dense ? estimate_dense(&hll->tally, hll->precision) : estimate_sparse(hll->entries);
+  return hll->dense ? ps_tally_estimate(&hll->tally, hll->precision)
+                    : ps_sparse_estimate(hll->entries);
 }
 
 double ps_hyperloglog_standard_error(const struct ps_hyperloglog *hll)

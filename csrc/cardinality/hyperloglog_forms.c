@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const struct ps_slots no_slots = {NULL, 0};
-
 /* ---- memory ---- */
 
 /* What the form and the fill need: all that is ever held, unless giving some back was refused. */
@@ -15,7 +13,8 @@ static uint64_t needed(const struct ps_hyperloglog *hll)
 
 static enum ps_status no_memory(uint64_t bytes, struct ps_error *error)
 {
-  return ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)", bytes);
+  ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)", bytes);
+  return PS_ERR_MEMORY;
 }
 
 enum ps_status ps_form_take(struct ps_hyperloglog *hll, struct ps_error *error)
@@ -30,9 +29,7 @@ enum ps_status ps_form_take(struct ps_hyperloglog *hll, struct ps_error *error)
 void ps_form_give_back(const struct ps_hyperloglog *hll)
 {
   const struct ps_memory *memory = hll->sketch.memory;
-  if (hll->sketch.payload != NULL) {
-    memory->resize(memory->context, hll->sketch.payload, hll->sketch.held, 0);
-  }
+  memory->resize(memory->context, hll->sketch.payload, hll->sketch.held, 0);
 }
 
 enum ps_status ps_form_take_sparse(struct ps_hyperloglog *hll, struct ps_slots entries, uint32_t n,
@@ -141,32 +138,32 @@ enum ps_status ps_form_unite(struct ps_hyperloglog *hll, struct ps_slots others,
 /* For one entry more than the slots may hold. */
 static enum ps_status grow(struct ps_hyperloglog *hll, struct ps_error *error)
 {
+  const struct ps_slots none = {NULL, 0};
   if (hll->entries == ps_sparse_limit(hll->precision)) {
     return ps_form_become_dense(hll, error);
   }
-  return spread(hll, ps_sparse_slots_for(hll->precision, hll->entries + 1), no_slots, hll->entries,
+  return spread(hll, ps_sparse_slots_for(hll->precision, hll->entries + 1), none, hll->entries,
                 error);
 }
 
 enum ps_status ps_hyperloglog_add_sparse(struct ps_hyperloglog *hll, uint64_t hash, bool *changed,
                                          struct ps_error *error)
 {
-  struct ps_slots slots = ps_form_slots(hll);
   uint32_t entry = ps_sparse_entry(hash);
-  uint32_t i = ps_sparse_find(slots, entry);
-  uint32_t found = i < slots.n ? ps_sparse_get(slots, i) : 0;
+  uint32_t i = ps_sparse_find(ps_form_slots(hll), entry);
+  uint32_t found = i < hll->slots ? ps_sparse_get(ps_form_slots(hll), i) : 0;
   if (ps_sparse_same(found, entry)) {
     *changed = entry > found;
     if (*changed) {
-      ps_sparse_set(slots, i, entry);
+      ps_sparse_set(ps_form_slots(hll), i, entry);
     }
     return PS_OK;
   }
-  if (hll->entries == ps_sparse_room(slots.n)) {
+  if (hll->entries == ps_sparse_room(hll->slots)) {
     enum ps_status status = grow(hll, error);
     return status != PS_OK ? status : ps_hyperloglog_add(hll, hash, changed, error);
   }
-  ps_sparse_insert(slots, i, entry);
+  ps_sparse_insert(ps_form_slots(hll), i, entry);
   hll->entries++;
   *changed = true;
   return PS_OK;

@@ -30,6 +30,9 @@ struct ps_tally {
   uint32_t full;  /* registers at q + 1, which nothing can raise */
 };
 
+/* The keys to be expected in registers with that tally. O(1). */
+double ps_tally_estimate(const struct ps_tally *tally, unsigned precision);
+
 static inline uint64_t ps_registers_size(unsigned precision)
 {
   return (UINT64_C(6) << precision) / 8;

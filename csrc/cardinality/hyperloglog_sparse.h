@@ -97,6 +97,9 @@ uint32_t ps_sparse_limit(unsigned precision);
 /* The slots of a sketch of so many entries, within the limit: a function of nothing else. */
 uint32_t ps_sparse_slots_for(unsigned precision, uint32_t entries);
 
+/* The keys to be expected behind so many entries. */
+double ps_sparse_estimate(uint32_t entries);
+
 /* ---- one ---- */
 
 /* The slot that holds the entry with this one's index, or else the one that it has to be inserted

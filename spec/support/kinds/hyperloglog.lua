@@ -26,6 +26,9 @@ return {
   answers = function(hll)
     return shared.append({ hll:count(), hll:estimate(), hll:standard_error() }, hll:bounds(2))
   end,
+  meet = function(a, b)
+    return shared.append({ a:intersection(b) }, a:jaccard(b))
+  end,
   unlike = {
     precision = { { precision = 7 }, { precision = 8 } },
     seed = { { precision = 7, seed = 1 }, { precision = 7, seed = 2 } },
