@@ -17,6 +17,8 @@ An empty sketch; also `probsketch.hll`.
 @tparam[opt=14] integer options.precision for 2^precision registers, an integer from 4 to 18
 @tparam number options.error_rate instead of `precision`: the standard error that is good enough, a
 number from 0.00203125 to 0.26
+@tparam[opt=false] boolean options.hip keep the HIP estimate (Cohen 2014, Ting 2014): a standard
+error of 0.83 / sqrt(2^precision) until the first merge; count and bytes depend on the order of keys
 @param[opt=0] options.seed an integer from 0 to 2^53, "random" or a sketch, for the same seed as it
 @tparam[opt] integer options.max_bytes the most bytes it may have, an integer from 1 to 2^53; unless
 given, @{probsketch.max_bytes}
@@ -54,8 +56,8 @@ static int hyperloglog_estimate(lua_State *L)
 }
 
 /***
-The standard error of the estimate relative to the truth, 1.04 / sqrt(2^precision). Small sets err
-far less. O(1).
+The standard error of the estimate relative to the truth: 1.04 / sqrt(2^precision), with `hip` 0.83
+/ sqrt(2^precision) until a merge. Small sets err far less. O(1).
 @function hyperloglog:standard_error
 @treturn number a fraction: 0.008125 at precision 14
 */
@@ -91,7 +93,8 @@ static int hyperloglog_bounds(lua_State *L)
 
 /***
 A new sketch of the same keys at a lower precision: equal, to the byte, to one that had it from the
-start. So sketches of unlike precisions can be merged, at the lowest. O(2^precision).
+start. So sketches of unlike precisions can be merged, at the lowest. With `hip` the registers are
+those, and the estimate is that of the higher precision. O(2^precision).
 @function hyperloglog:fold
 @tparam integer precision from 4 to that of the sketch; the same gives a copy
 @return the new sketch

@@ -1,6 +1,7 @@
 #include "cardinality/hyperloglog.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -9,13 +10,14 @@
 
 #define PRECISION_DEFAULT 14
 
-enum { OPTION_PRECISION, OPTION_ERROR_RATE };
+enum { OPTION_PRECISION, OPTION_ERROR_RATE, OPTION_HIP };
 
 static const struct ps_option options[] = {
     {"precision", PS_OPTION_INTEGER, PS_HYPERLOGLOG_PRECISION_MIN, PS_HYPERLOGLOG_PRECISION_MAX,
      "an integer from 4 to 18", false},
     {"error_rate", PS_OPTION_NUMBER, 1.04 / 512, 1.04 / 4, "a number from 0.00203125 to 0.26",
      false},
+    {"hip", PS_OPTION_BOOLEAN, 0, 1, "true or false", false},
     {0},
 };
 
@@ -39,12 +41,13 @@ static enum ps_status plan(struct ps_sketch *sketch, const struct ps_options *as
   if (asked->given[OPTION_PRECISION]) {
     hll->precision = (uint8_t)asked->value[OPTION_PRECISION];
   }
-  if (asked->given[OPTION_ERROR_RATE]) {
+  if (asked->given[OPTION_ERROR_RATE]) { /* met after a merge, too: without HIP */
     hll->precision = PS_HYPERLOGLOG_PRECISION_MIN;
     while (ps_hyperloglog_standard_error(hll) > asked->value[OPTION_ERROR_RATE]) {
       hll->precision++;
     }
   }
+  hll->hip = asked->given[OPTION_HIP] && asked->value[OPTION_HIP] != 0;
   return PS_OK;
 }
 
@@ -56,15 +59,12 @@ static enum ps_status validate(struct ps_sketch *sketch, struct ps_error *error)
     return ps_fail(error, PS_ERR_RANGE, "precision out of range (expected %s, got %u)",
                    options[OPTION_PRECISION].range, hll->precision);
   }
-  if (hll->hip != 0) {
-    return ps_fail(error, PS_ERR_RANGE, "hip out of range (expected 0, got %u)", hll->hip);
-  }
   return PS_OK;
 }
 
 static uint64_t size(const struct ps_sketch *sketch)
 {
-  return ps_registers_size(((const struct ps_hyperloglog *)sketch)->precision);
+  return ps_form_dense_size((const struct ps_hyperloglog *)sketch);
 }
 
 /* ---- memory ---- */
@@ -147,14 +147,33 @@ static uint64_t count(const struct ps_sketch *sketch)
   return ps_round_count(ps_hyperloglog_estimate((const struct ps_hyperloglog *)sketch));
 }
 
-static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from,
+static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
+{
+  const struct ps_hyperloglog *x = (const struct ps_hyperloglog *)a;
+  const struct ps_hyperloglog *y = (const struct ps_hyperloglog *)b;
+  if (x->dense || y->dense) {
+    return x->dense && y->dense && memcmp(a->payload, b->payload, size(a)) == 0;
+  }
+  return x->entries == y->entries && ps_sparse_equal(ps_form_slots(x), ps_form_slots(y));
+}
+
+static bool is_empty(const struct ps_hyperloglog *hll)
+{
+  return hll->dense ? hll->tally.zeros == UINT32_C(1) << hll->precision : hll->entries == 0;
+}
+
+/* The HIP sum of a union: void, but where it is one of the two. */
+static double united_hip(const struct ps_hyperloglog *a, const struct ps_hyperloglog *b)
+{
+  return is_empty(a)                                    ? ps_form_hip(b)
+         : is_empty(b) || equal(&a->sketch, &b->sketch) ? ps_form_hip(a)
+                                                        : 0;
+}
+
+/* To the registers of the target those of the source, or its entries. */
+static enum ps_status unite(struct ps_hyperloglog *target, const struct ps_hyperloglog *source,
                             struct ps_error *error)
 {
-  struct ps_hyperloglog *target = (struct ps_hyperloglog *)into;
-  const struct ps_hyperloglog *source = (const struct ps_hyperloglog *)from;
-  if (target == source) {
-    return PS_OK;
-  }
   if (!target->dense && !source->dense) {
     return ps_form_unite(target, ps_form_slots(source), error);
   }
@@ -165,21 +184,28 @@ static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from
     }
   }
   if (source->dense) {
-    target->tally = ps_registers_merge(into->payload, from->payload, target->precision);
+    target->tally =
+        ps_registers_merge(target->sketch.payload, source->sketch.payload, target->precision);
   } else {
     ps_form_raise(target, ps_form_slots(source));
   }
   return PS_OK;
 }
 
-static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
+static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from,
+                            struct ps_error *error)
 {
-  const struct ps_hyperloglog *x = (const struct ps_hyperloglog *)a;
-  const struct ps_hyperloglog *y = (const struct ps_hyperloglog *)b;
-  if (x->dense || y->dense) {
-    return x->dense && y->dense && memcmp(a->payload, b->payload, size(a)) == 0;
+  struct ps_hyperloglog *target = (struct ps_hyperloglog *)into;
+  const struct ps_hyperloglog *source = (const struct ps_hyperloglog *)from;
+  if (target == source) {
+    return PS_OK;
   }
-  return x->entries == y->entries && ps_sparse_equal(ps_form_slots(x), ps_form_slots(y));
+  double hip = target->hip ? united_hip(target, source) : 0;
+  enum ps_status status = unite(target, source, error);
+  if (status == PS_OK) {
+    ps_form_set_hip(target, hip);
+  }
+  return status;
 }
 
 /* ---- bytes ---- */
@@ -243,6 +269,16 @@ static enum ps_status decode(struct ps_sketch *sketch, const unsigned char *byte
   return is_flat ? decode_dense(hll, bytes, error) : decode_sparse(hll, bytes, n, error);
 }
 
+/* Is the HIP estimate void, or a sum that keys can have led to? Every entry of the sparse sketch
+ * and every register that is in use has added one at least. */
+static bool is_hip_possible(const struct ps_hyperloglog *hll)
+{
+  double sum = ps_form_hip(hll);
+  uint32_t limit = ps_sparse_limit(hll->precision), registers = UINT32_C(1) << hll->precision;
+  uint32_t used = registers - ps_registers_tally(hll->sketch.payload, hll->precision).zeros;
+  return (sum == 0 && !signbit(sum)) || (sum >= limit && sum >= used && sum <= PS_HIP_MAX);
+}
+
 /* A sparse payload has been checked by decode(). */
 static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *error)
 {
@@ -250,6 +286,10 @@ static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *err
   if (hll->dense && !ps_registers_valid(sketch->payload, hll->precision)) {
     return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (a register above %d)",
                    65 - hll->precision);
+  }
+  if (hll->dense && hll->hip && !is_hip_possible(hll)) {
+    return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (a HIP estimate of %g)",
+                   ps_form_hip(hll));
   }
   return PS_OK;
 }
@@ -282,6 +322,9 @@ static void inspect(const struct ps_sketch *sketch, struct ps_report *report)
     report->integer(report, "registers_used", (UINT32_C(1) << hll->precision) - hll->tally.zeros);
   } else {
     report->integer(report, "entries", hll->entries);
+  }
+  if (hll->hip) {
+    report->boolean(report, "counts_by_hip", ps_hyperloglog_counts_by_hip(hll));
   }
 }
 

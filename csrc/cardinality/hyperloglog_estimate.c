@@ -63,15 +63,25 @@ double ps_sparse_estimate(uint32_t entries)
   return k * (1 + x * (1. / 2 + x * (1. / 3 + x * (1. / 4 + x * (1. / 5)))));
 }
 
-double ps_hyperloglog_estimate(const struct ps_hyperloglog *hll)
+bool ps_hyperloglog_counts_by_hip(const struct ps_hyperloglog *hll)
 {
-  return hll->dense ? ps_tally_estimate(&hll->tally, hll->precision)
-                    : ps_sparse_estimate(hll->entries);
+  return hll->hip && (!hll->dense || ps_hip_get(hll->sketch.payload, hll->precision) > 0);
 }
 
+double ps_hyperloglog_estimate(const struct ps_hyperloglog *hll)
+{
+  if (!hll->dense) {
+    return ps_sparse_estimate(hll->entries);
+  }
+  return ps_hyperloglog_counts_by_hip(hll) ? ps_hip_get(hll->sketch.payload, hll->precision)
+                                           : ps_tally_estimate(&hll->tally, hll->precision);
+}
+
+/* That of HIP is sqrt(ln 2 / m): Ting 2014, for base 2. */
 double ps_hyperloglog_standard_error(const struct ps_hyperloglog *hll)
 {
-  return 1.04 / sqrt((double)(UINT64_C(1) << hll->precision));
+  double of_one = ps_hyperloglog_counts_by_hip(hll) ? sqrt(LN2) : 1.04;
+  return of_one / sqrt((double)(UINT64_C(1) << hll->precision));
 }
 
 /* Keys that have no entry, since another has the same index, are a Poisson number: at most how many

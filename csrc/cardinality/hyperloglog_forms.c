@@ -8,7 +8,7 @@
 /* What the form and the fill need: all that is ever held, unless giving some back was refused. */
 static uint64_t needed(const struct ps_hyperloglog *hll)
 {
-  return hll->dense ? ps_registers_size(hll->precision) : ps_sparse_size(hll->slots);
+  return hll->dense ? ps_form_dense_size(hll) : ps_sparse_size(hll->slots);
 }
 
 static enum ps_status no_memory(uint64_t bytes, struct ps_error *error)
@@ -84,12 +84,23 @@ void ps_form_raise(struct ps_hyperloglog *dense, struct ps_slots entries)
   }
 }
 
+/* Takes the dense form of what a sparse sketch has. */
+static enum ps_status take_dense_of(struct ps_hyperloglog *dense,
+                                    const struct ps_hyperloglog *sparse, struct ps_error *error)
+{
+  enum ps_status status = ps_form_take_dense(dense, error);
+  if (status == PS_OK) {
+    ps_form_raise(dense, ps_form_slots(sparse));
+    ps_form_set_hip(dense, ps_sparse_estimate(sparse->entries));
+  }
+  return status;
+}
+
 enum ps_status ps_form_become_dense(struct ps_hyperloglog *hll, struct ps_error *error)
 {
   struct ps_hyperloglog dense = *hll;
-  enum ps_status status = ps_form_take_dense(&dense, error);
+  enum ps_status status = take_dense_of(&dense, hll, error);
   if (status == PS_OK) {
-    ps_form_raise(&dense, ps_form_slots(hll));
     ps_form_give_back(hll);
     *hll = dense;
   }
@@ -180,12 +191,14 @@ enum ps_status ps_hyperloglog_fold(struct ps_hyperloglog *folded,
   if (!source->dense && source->entries <= ps_sparse_limit(precision)) {
     return ps_form_take_sparse(folded, ps_form_slots(source), source->entries, error);
   }
+  if (!source->dense) {
+    return take_dense_of(folded, source, error);
+  }
   enum ps_status status = ps_form_take_dense(folded, error);
-  if (status == PS_OK && source->dense) {
+  if (status == PS_OK) {
     ps_registers_fold(folded->sketch.payload, precision, &folded->tally, source->sketch.payload,
                       source->precision);
-  } else if (status == PS_OK) {
-    ps_form_raise(folded, ps_form_slots(source));
+    ps_form_set_hip(folded, ps_form_hip(source));
   }
   return status;
 }

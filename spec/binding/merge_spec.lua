@@ -36,7 +36,7 @@ kinds.describe_forms(describe, function(form, kind)
       expect.same_bytes(both:encode(), a:encode())
       assert.same(kind.answers(both), kind.answers(a))
       assert.same(both:info(), a:info())
-    elseif not kind.overlaps then
+    elseif not (kind.overlaps or form.recounts) then
       assert.equal(both:count(), a:count())
     end
   end)

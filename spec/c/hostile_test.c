@@ -183,7 +183,7 @@ static const struct {
     {"count_min", "counter_bits", {0, 1, 7, 8, 31, 33, 39, 40, 64, 65, 255}},
     {"count_min", "conservative", {2, 3, 128, 255}},
     {"hyperloglog", "precision", {0, 1, 3, 5, 19, 32, 63, 64, 65, 255}},
-    {"hyperloglog", "hip", {1, 2, 128, 255}},
+    {"hyperloglog", "hip", {2, 3, 128, 255}},
 };
 
 static const struct {

@@ -11,20 +11,26 @@ static bool grows(const struct ps_sketch *sketch)
   return ps_owns(sketch) && (strcmp(name, "scalable_bloom") == 0 || strcmp(name, "cuckoo") == 0);
 }
 
-/* Conservative cells depend on the order of keys, and so do layers, and the places of a cuckoo
- * filter; a merge is then no sketch of one run. */
+/* Is the field there, and not 0? */
+static bool is_set(const struct ps_sketch *sketch, const char *field)
+{
+  unsigned width;
+  struct bytes bytes = encode(sketch);
+  size_t at = find_field(sketch->kind, field, &width);
+  bool set = at != 0 && bytes.at[at] != 0;
+  free(bytes.at);
+  return set;
+}
+
+/* Conservative cells depend on the order of keys, and so do layers, the places of a cuckoo filter,
+ * and the HIP estimate; a merge is then no sketch of one run. */
 static bool order_matters(const struct ps_sketch *sketch)
 {
   const char *name = sketch->kind->name;
   if (strcmp(name, "scalable_bloom") == 0 || strcmp(name, "cuckoo") == 0) {
     return true;
   }
-  unsigned width;
-  struct bytes bytes = encode(sketch);
-  size_t at = find_field(sketch->kind, "conservative", &width);
-  bool conservative = at != 0 && bytes.at[at] != 0;
-  free(bytes.at);
-  return conservative;
+  return is_set(sketch, "conservative") || is_set(sketch, "hip");
 }
 
 /* ---- the tables ---- */

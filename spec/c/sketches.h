@@ -68,6 +68,7 @@ static const struct variant variants[] = {
     {"hyperloglog", {{"precision", 4}}},
     {"hyperloglog", {{"precision", 9}}},
     {"hyperloglog", {{"error_rate", 0.02}}},
+    {"hyperloglog", {{"precision", 7}, {"hip", 1}}},
     {"hyperloglog", {{NULL, 0}}},
     {"hyperloglog", {{"precision", 18}}},
     {NULL, {{NULL, 0}}},

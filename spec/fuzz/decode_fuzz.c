@@ -131,6 +131,9 @@ static void ask_hyperloglog(const struct ps_hyperloglog *hll)
   MUST(estimate >= 0 && estimate <= 18446744073709551616.0);
   MUST(low <= estimate && estimate <= high && low >= 0);
   MUST(ps_hyperloglog_standard_error(hll) > 0);
+  struct ps_overlap overlap = ps_hyperloglog_overlap(hll, hll);
+  MUST(overlap.intersection == estimate && overlap.jaccard == 1);
+  MUST(overlap.intersection_error >= 0 && overlap.intersection_error < INFINITY);
 }
 
 /* Whatever can be asked without changing anything. */

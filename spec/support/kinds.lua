@@ -13,6 +13,7 @@
 --     options    of the constructor
 --     items      how many things are added to fill it; a form may be in its shape only then
 --     ordered    true when the bytes depend on the order of adding
+--     recounts   true when a merge changes how it counts, so that a union need not count as the whole does
 --     room       how many items surely go in; nil: any number
 --     twice      what merging with itself does: "nothing", or "doubles" the answers
 --   answers(s) what the kind's asking methods say, as an array of numbers, booleans and strings

@@ -22,6 +22,8 @@ return {
     { name = "that is sparse", options = { precision = 14 }, items = 40, twice = "nothing" },
     { name = "that is dense", options = { precision = 7 }, items = 2000, twice = "nothing" },
     { name = "of the lowest precision", options = { precision = 4 }, items = 2000, twice = "nothing" },
+    { name = "that counts by HIP", options = { precision = 7, hip = true }, items = 2000, twice = "nothing",
+      ordered = true, recounts = true },
   },
   answers = function(hll)
     return shared.append({ hll:count(), hll:estimate(), hll:standard_error() }, hll:bounds(2))
@@ -31,6 +33,7 @@ return {
   end,
   unlike = {
     precision = { { precision = 7 }, { precision = 8 } },
+    hip = { { precision = 7, hip = true }, { precision = 7, hip = false } },
     seed = { { precision = 7, seed = 1 }, { precision = 7, seed = 2 } },
   },
   ranges = {
@@ -38,6 +41,7 @@ return {
     error_rate = { says = "a number from 0.00203125 to 0.26", bad = { 0, -0.01, 0.002, 0.2601, 1, 2, 1e300 },
       good = { 0.00203125, 0.26 } },
   },
+  boolean = { "hip" },
   against = {
     { { precision = 14, error_rate = 0.01 }, "'precision' and 'error_rate' exclude each other" },
   },
@@ -53,6 +57,12 @@ return {
   corrupt = {
     { "registers above what a hash can give", "of the lowest precision", function(payload)
       return ("\255"):rep(#payload)
+    end },
+    { "a HIP estimate below the registers in use", "that counts by HIP", function(payload)
+      return payload:sub(1, -9) .. ("\0"):rep(5) .. "\192\095\064" -- 127.0
+    end },
+    { "a HIP estimate that is no number", "that counts by HIP", function(payload)
+      return payload:sub(1, -9) .. ("\255"):rep(8)
     end },
     { "an entry without a rank", "that is sparse", with_entry(function(index)
       return index
