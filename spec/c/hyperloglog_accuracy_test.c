@@ -5,6 +5,14 @@
 
 #include "hyperloglogs.h"
 
+#define PI 3.14159265358979323846
+
+/* From above 0 to below 1. */
+static double uniform(uint64_t *state)
+{
+  return ldexp((double)(test_random(state) >> 11) + 0.5, -53);
+}
+
 static double estimate_of(struct specimen *specimen)
 {
   return ps_hyperloglog_estimate(hll_in(specimen));
@@ -101,6 +109,16 @@ struct statistics {
   double held;                /* bounds for z = 2 */
 };
 
+static void add_statistics(struct statistics *at, struct specimen *sketch, double n, unsigned seeds)
+{
+  double low, high, error = estimate_of(sketch) / n - 1;
+  ps_hyperloglog_bounds(hll_in(sketch), 2, &low, &high);
+  at->squares += error * error / seeds;
+  at->sum += error / seeds;
+  at->sizes += fabs(error) / seeds;
+  at->held += (low <= n && n <= high) / (double)seeds;
+}
+
 /* What `seeds` streams say at `levels` numbers of keys. */
 static void measure(unsigned p, unsigned seeds, size_t levels, const uint64_t *keys,
                     struct statistics *at)
@@ -114,12 +132,7 @@ static void measure(unsigned p, unsigned seeds, size_t levels, const uint64_t *k
       for (; n < keys[i]; n++) {
         add(&sketch, test_random(&state));
       }
-      double low, high, error = estimate_of(&sketch) / (double)n - 1;
-      ps_hyperloglog_bounds(hll_in(&sketch), 2, &low, &high);
-      at[i].squares += error * error / seeds;
-      at[i].sum += error / seeds;
-      at[i].sizes += fabs(error) / seeds;
-      at[i].held += (low <= (double)n && (double)n <= high) / (double)seeds;
+      add_statistics(&at[i], &sketch, (double)n, seeds);
     }
     discard(&sketch);
   }
@@ -165,6 +178,69 @@ static void precisions(void)
           worst, 100 * least);
 }
 
+/* Lets so many keys on average choose each register, and returns how many they are: what came of
+ * them one by one, in a time that does not depend on their number. Of n keys the largest rank is at
+ * most k with the probability (1 - 2^-k)^n. Keys a register are a Poisson number, of 24 or more,
+ * from a normal one (Cornish and Fisher 1938). */
+static double jump(struct specimen *sketch, double each, uint64_t *state)
+{
+  unsigned p = hll_in(sketch)->precision;
+  double sum = 0;
+  for (uint32_t i = 0; i < UINT32_C(1) << p; i++) {
+    double z = sqrt(-2 * log(uniform(state))) * cos(2 * PI * uniform(state));
+    double n = floor(each + sqrt(each) * z + (z * z - 1) / 6 + 0.5);
+    if (n >= 1) {
+      double rank = ceil(-log2(-expm1(log(uniform(state)) / n)));
+      add(sketch, ps_register_hash(p, i, (unsigned)fmin(fmax(rank, 1), 65 - p)));
+      sum += n;
+    }
+  }
+  return sum;
+}
+
+/* One growing stream a seed, from 4 keys a register in so many jumps. */
+static void check_large(unsigned p, unsigned seeds, size_t jumps, double factor, double *worst)
+{
+  struct statistics at[8] = {{0, 0, 0, 0}};
+  double held = 0;
+  for (uint64_t seed = 1; seed <= seeds; seed++) {
+    struct specimen sketch;
+    uint64_t state = seed << 40 ^ p, n = UINT64_C(4) << p;
+    double keys = (double)n;
+    make_hll(&sketch, p);
+    add_random(&sketch, ~state, n);
+    for (size_t i = 0; i < jumps; i++) {
+      keys += jump(&sketch, 24 * pow(factor, (double)i), &state);
+      add_statistics(&at[i], &sketch, keys, seeds);
+    }
+    discard(&sketch);
+  }
+  for (size_t i = 0; i < jumps; i++) {
+    double ratio = sqrt(at[i].squares) / theory(p), slack = p < 6 ? 1.25 : 1.1;
+    test_about("p %u, jump %zu", p, i);
+    CHECK_WITH(ratio < slack && ratio > 0.85, "%g", ratio);
+    CHECK_WITH(fabs(at[i].sum) < 4 * theory(p) / sqrt(seeds), "a bias of %g", at[i].sum);
+    held += at[i].held / (double)jumps;
+    *worst = fmax(*worst, ratio / slack);
+  }
+  CHECK_WITH(p < 7 || held >= 0.93, "p %u: %g", p, held);
+}
+
+static void large_numbers(bool all)
+{
+  double worst = 0;
+  for (unsigned p = 4; p <= (all ? 18 : 13); p++) {
+    if (p <= 13) {
+      check_large(p, p < 11 ? 600 : 200, 8, 4, &worst);
+    } else {
+      check_large(p, 150, 3, 64, &worst);
+    }
+  }
+  promise(
+      "nor of more keys than can be added one by one, up to precision %d (%.0f %% of the slack)",
+      all ? 18 : 13, 100 * worst);
+}
+
 static void no_bump(void)
 {
   for (unsigned p = 8; p <= 16; p += 2) {
@@ -194,13 +270,15 @@ static void thousand_million(void)
 
 int main(int argc, char **argv)
 {
+  bool all = argc > 1 && strcmp(argv[1], "long") == 0;
   planning();
   extremes();
   small_counts();
   accuracy();
   precisions();
+  large_numbers(all);
   no_bump();
-  if (argc > 1 && strcmp(argv[1], "long") == 0) {
+  if (all) {
     thousand_million();
   } else {
     test_skip("10^9 keys are counted within 3 standard errors", "long");
