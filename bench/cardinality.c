@@ -18,8 +18,10 @@
 /* Short operations are measured so many at a time. */
 #define CALLS 1000
 
-/* Error and size are those of so many sketches. */
+/* Error and size are those of so many sketches; overlaps of so many pairs, of so many keys each. */
 #define SKETCHES 100
+#define PAIRS 100
+#define PAIRED 1000000
 
 static void add(struct ps_hyperloglog *hll, uint64_t hash)
 {
@@ -37,11 +39,16 @@ static void add_numbers(struct ps_sketch *sketch, uint64_t first, uint64_t n)
   }
 }
 
-static void make(struct bench_sketch *made, uint64_t first, uint64_t n)
+static void make_one(struct bench_sketch *made, bool hip, uint64_t first, uint64_t n)
 {
-  static const struct bench_option options[] = {{"precision", PRECISION}, {0}};
+  const struct bench_option options[] = {{"precision", PRECISION}, {"hip", hip}, {0}};
   bench_make(made, &ps_hyperloglog, options);
   add_numbers(&made->any.sketch, first, n);
+}
+
+static void make(struct bench_sketch *made, uint64_t first, uint64_t n)
+{
+  make_one(made, false, first, n);
 }
 
 /* ---- one key at a time ---- */
@@ -103,6 +110,9 @@ static void measure_adds(enum bench_key_type type)
   row("add, sparse, growth included", &keys, bench_least(add_sparse, NULL, &run), hash);
   run.window = 0; /* the keys at the end raise fewer registers */
   row("add, filling", &keys, bench_least(add_each, start_filling, &run), hash);
+  bench_free(&made);
+  make_one(&made, true, 0, 0);
+  row("add, filling, with hip", &keys, bench_least(add_each, start_filling, &run), hash);
   free(hashes);
   bench_keys_free(&keys);
   bench_free(&made);
@@ -139,6 +149,31 @@ static uint64_t copy_and_merge(struct bench_run *run)
     ps_merge(&copy.sketch, run->more, &error);
     sum += copy.sketch.payload[0];
     ps_release(&copy.sketch);
+  }
+  return sum;
+}
+
+static uint64_t intersection(struct bench_run *run)
+{
+  const struct bench_sketch *other = run->more;
+  double sum = 0;
+  for (size_t i = 0; i < run->n; i++) {
+    sum += ps_hyperloglog_overlap((const struct ps_hyperloglog *)run->sketch,
+                                  (const struct ps_hyperloglog *)&other->any.sketch)
+               .intersection;
+  }
+  return (uint64_t)sum;
+}
+
+static uint64_t fold(struct bench_run *run)
+{
+  struct ps_hyperloglog folded;
+  struct ps_error error;
+  uint64_t sum = 0;
+  for (size_t i = 0; i < run->n; i++) {
+    ps_hyperloglog_fold(&folded, (const struct ps_hyperloglog *)run->sketch, PRECISION - 2, &error);
+    sum += folded.sketch.payload[0];
+    ps_release(&folded.sketch);
   }
   return sum;
 }
@@ -221,27 +256,58 @@ static void measure_whole(const char *name, uint64_t n, bench_body *merge_body)
   if (merge_body != NULL) {
     bench_row("merge", bench_least(merge_body, NULL, &run), copied, NAN);
   }
+  bench_row("fold by 2", bench_least(fold, NULL, &run), copied, NAN);
+  bench_row("intersection", bench_least(intersection, NULL, &run), copied, NAN);
   bench_free(&other);
   bench_free(&made);
 }
 
 /* ---- size and error ---- */
 
+static double estimate_of(const struct bench_sketch *made)
+{
+  return ps_hyperloglog_estimate((const struct ps_hyperloglog *)&made->any.sketch);
+}
+
 static void measure_error(uint64_t n)
 {
-  double squares = 0, size = 0, held = 0;
+  double squares = 0, squares_hip = 0, size = 0, held = 0;
   for (uint64_t i = 0; i < SKETCHES; i++) {
-    struct bench_sketch made;
+    struct bench_sketch made, hip;
     make(&made, (i + 1) << 40, n);
-    const struct ps_hyperloglog *hll = (const struct ps_hyperloglog *)&made.any.sketch;
-    double error = ps_hyperloglog_estimate(hll) / (double)n - 1;
-    squares += error * error;
+    make_one(&hip, true, (i + 1) << 40, n);
+    squares += pow(estimate_of(&made) / (double)n - 1, 2);
+    squares_hip += pow(estimate_of(&hip) / (double)n - 1, 2);
     size += (double)encode_once(&made.any.sketch);
     held += (double)made.any.sketch.held;
     bench_free(&made);
+    bench_free(&hip);
   }
-  bench_note("%9.0f %15.0f %15.0f %15.4f %%", (double)n, size / SKETCHES, held / SKETCHES,
-             100 * sqrt(squares / SKETCHES));
+  bench_note("%9.0f %15.0f %15.0f %15.4f %% %15.4f %%", (double)n, size / SKETCHES, held / SKETCHES,
+             100 * sqrt(squares / SKETCHES), 100 * sqrt(squares_hip / SKETCHES));
+}
+
+static void measure_overlap(uint64_t both)
+{
+  double joint = 0, excluding = 0, told = 0;
+  for (uint64_t i = 0; i < PAIRS; i++) {
+    struct bench_sketch a, b;
+    struct ps_error error;
+    uint64_t first = (i + 1) << 40;
+    make(&a, first, PAIRED);
+    make(&b, first + PAIRED - both, PAIRED);
+    struct ps_overlap overlap = ps_hyperloglog_overlap(
+        (const struct ps_hyperloglog *)&a.any.sketch, (const struct ps_hyperloglog *)&b.any.sketch);
+    double sum = estimate_of(&a) + estimate_of(&b);
+    ps_merge(&a.any.sketch, &b.any.sketch, &error);
+    joint += pow(overlap.intersection - (double)both, 2);
+    excluding += pow(sum - estimate_of(&a) - (double)both, 2);
+    told += overlap.intersection_error;
+    bench_free(&a);
+    bench_free(&b);
+  }
+  bench_note("%9.0f %15.0f %15.0f %15.0f %9.2f", (double)both, sqrt(joint / PAIRS), told / PAIRS,
+             sqrt(excluding / PAIRS), sqrt(joint / excluding));
 }
 
 int main(void)
@@ -254,9 +320,18 @@ int main(void)
   measure_whole("sparse", SPARSE, NULL);
   measure_whole("dense", FULL, merge);
   bench_title("hyperloglog p = %d, size and error, %d sketches each", PRECISION, SKETCHES);
-  bench_note("%9s %15s %15s %17s", "keys", "bytes encoded", "bytes held", "RMS error");
+  bench_note("%9s %15s %15s %17s %17s", "keys", "bytes encoded", "bytes held", "RMS error",
+             "with hip");
   for (uint64_t n = 1; n <= FULL; n *= 10) {
     measure_error(n);
+  }
+  bench_title("hyperloglog p = %d, intersection of %d keys each, RMS error of %d pairs", PRECISION,
+              PAIRED, PAIRS);
+  bench_note("%9s %15s %15s %15s %9s", "in both", "intersection", "its own word", "a + b - union",
+             "ratio");
+  static const uint64_t both[] = {0, 1000, 10000, 100000, 500000, 1000000};
+  for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
+    measure_overlap(both[i]);
   }
   return 0;
 }
