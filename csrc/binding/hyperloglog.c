@@ -130,6 +130,7 @@ static struct ps_overlap overlap(lua_State *L)
   if (ps_compatible(&a->sketch, &b->sketch, &error) != PS_OK) {
     psl_raise(L, 2, &error);
   }
+  luaL_argcheck(L, lua_isnoneornil(L, 3), 3, "only two sketches can be compared");
   return ps_hyperloglog_overlap(a, b);
 }
 

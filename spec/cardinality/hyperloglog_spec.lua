@@ -636,6 +636,7 @@ describe("the overlap of hyperloglogs", function()
       expect.raise_saying("kind mismatch (expected hyperloglog, got bloom)", a[method], a, ps.bloom{ capacity = 10 })
       expect.raise_saying("hyperloglog expected", a[method], a, 7)
       expect.raise_saying("hyperloglog expected", a[method], a)
+      expect.raise_saying("only two", a[method], a, a, a)
       expect.raise_saying("closed", a[method], a, closed)
       expect.raise_saying("closed", a[method], closed, a)
     end
