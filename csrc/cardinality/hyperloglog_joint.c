@@ -2,16 +2,15 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "cardinality/hyperloglog_registers.h"
 
 /* With A, B the keys only in the first and only in the second set, X those in both, and
  * c = 2^-k / m, or 2^-q / m for k = q + 1 as well, the logarithm of the likelihood is the sum of
  *
- *   below[A][k] * ln(1 - exp(-(A + X) c))      above[0][k] * ln(1 - exp(-A c))
- *   below[1][k] * ln(1 - exp(-(B + X) c))      above[1][k] * ln(1 - exp(-B c))
- *   same[k]     * ln(1 - exp(-(A + X) c) - exp(-(B + X) c) + exp(-(A + B + X) c))
+ *   side[A].below[k] * ln(1 - exp(-(A + X) c))      side[A].above[k] * ln(1 - exp(-A c))
+ *   side[B].below[k] * ln(1 - exp(-(B + X) c))      side[B].above[k] * ln(1 - exp(-B c))
+ *   same[k] * ln(1 - exp(-(A + X) c) - exp(-(B + X) c) + exp(-(A + B + X) c))
  *
  * for k from 1 on, less A, B and X times a weight each. It is maximized over ln A, ln B and ln X,
  * by Fisher scoring: Newton's method with the second derivatives replaced by their expectation, so
@@ -123,9 +122,8 @@ static void add_same(struct slope *slope, const double keys[SIZES], double c, do
   if (h == 0) {
     return;
   }
-  double x = exp(-keys[X] * c);
-  double none = x * exp(-(keys[A] + keys[B]) * c);
-  double first[SIZES] = {x * exp(-keys[A] * c) - none, x * exp(-keys[B] * c) - none, 1 - h};
+  double a = exp(-keys[A] * c), b = exp(-keys[B] * c), x = exp(-keys[X] * c), none = a * b * x;
+  double first[SIZES] = {x * a * some(keys[B] * c), x * b * some(keys[A] * c), 1 - h};
   double second[SIZES][SIZES] = {{-first[A], none, -first[A]},
                                  {none, -first[B], -first[B]},
                                  {-first[A], -first[B], -first[X]}};
@@ -171,6 +169,8 @@ static struct slope slope_at(const struct likelihood *of, const double keys[SIZE
   return slope;
 }
 
+/* Functions hand out arrays in structs: through a parameter that is an array, gcc 12 at -O2 may
+ * lose what is written. */
 struct step {
   double by[SIZES];
 };
@@ -213,11 +213,6 @@ static bool solve(const struct slope *slope, double damping, struct step *step)
     y[i] *= scale[i];
   }
   return true;
-}
-
-static double clamp(double x, double low, double high)
-{
-  return x < low ? low : x > high ? high : x;
 }
 
 /* Takes a size that cannot move out of the equations. */
@@ -293,9 +288,10 @@ static bool step_up(const struct likelihood *of, struct climb *at)
 
 /* By inclusion and exclusion, far enough inside of what is possible. Where no register of one set
  * is above the other's, it is most likely a subset. */
-static void start(const struct likelihood *of, double keys[SIZES])
+static struct climb start(const struct likelihood *of)
 {
   const struct ps_joint *joint = of->joint;
+  struct climb at = {.damping = 0};
   double count[SIZES]; /* of the first set, the second, and both together */
   for (unsigned i = 0; i < SIZES; i++) {
     struct ps_tally tally = {0, 0, 0};
@@ -308,15 +304,17 @@ static void start(const struct likelihood *of, double keys[SIZES])
     }
     count[i] = ps_tally_estimate(&tally, joint->precision);
   }
-  double least = fmin(count[A], count[B]);
-  keys[X] = clamp(count[A] + count[B] - count[X], 0.02 * least, 0.98 * least);
+  double least = fmin(count[A], count[B]), both = count[A] + count[B] - count[X];
+  at.keys[X] = fmin(fmax(both, 0.02 * least), 0.98 * least);
   for (unsigned side = A; side <= B; side++) {
     bool any = false;
     for (unsigned k = 1; k <= of->q + 1; k++) {
       any = any || joint->side[side].above[k] > 0;
     }
-    keys[side] = any ? count[side] - keys[X] : 0;
+    at.keys[side] = any ? count[side] - at.keys[X] : 0;
   }
+  at.height = log_likelihood(of, at.keys);
+  return at;
 }
 
 /* The inverse of the information is the covariance of the estimates around the means of the Poisson
@@ -371,9 +369,7 @@ struct ps_joint_sizes ps_joint_estimate(const struct ps_joint *joint)
     ordered.side[B] = joint->side[A];
   }
   const struct likelihood of = likelihood_of(&ordered);
-  struct climb at = {.damping = 0};
-  start(&of, at.keys);
-  at.height = log_likelihood(&of, at.keys);
+  struct climb at = start(&of);
   for (unsigned i = 0; i < STEPS_MAX && step_up(&of, &at); i++) {
   }
   return sizes_of(&of, at.keys);

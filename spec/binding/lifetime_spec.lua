@@ -125,6 +125,7 @@ kinds.describe(describe, function(kind)
           union = function(sketch, other) return sketch:union(other):encode() end,
           union_of_other = function(sketch, other) return other:union(sketch, sketch):encode() end,
           merge = function(sketch, other) return sketch:merge(other, other):encode() end,
+          fold = function(sketch) return sketch.fold and assert(ps.decode(sketch:fold(6):encode())) end,
           info = function(sketch) return sketch:info() end,
           tostring = tostring,
           answers = kind.answers,
