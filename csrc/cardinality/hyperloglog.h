@@ -11,7 +11,9 @@
  * from the start. The limit counts entries, which again the set of keys decides.
  *
  * Estimates are Ertl's (2017, "New cardinality estimation algorithms for HyperLogLog sketches",
- * section 4, the improved raw estimator): no tables, no switch between formulas, no bias. */
+ * section 4, the improved raw estimator): no tables, no switch between formulas, no bias. With
+ * `hip` the sketch counts changes as well (hyperloglog_hip.h), which is better until it is merged.
+ */
 #ifndef PS_CARDINALITY_HYPERLOGLOG_H
 #define PS_CARDINALITY_HYPERLOGLOG_H
 

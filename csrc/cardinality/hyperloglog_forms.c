@@ -91,7 +91,7 @@ static enum ps_status take_dense_of(struct ps_hyperloglog *dense,
   enum ps_status status = ps_form_take_dense(dense, error);
   if (status == PS_OK) {
     ps_form_raise(dense, ps_form_slots(sparse));
-    ps_form_set_hip(dense, ps_sparse_estimate(sparse->entries));
+    ps_form_set_hip(dense, ps_hip_of_entries(sparse->entries));
   }
   return status;
 }

@@ -3,9 +3,10 @@
  * one over the probability that a new key changes one. Its standard error is 0.83 / sqrt(m), but it
  * depends on the order of the keys, and of a union nothing says what it would be.
  *
- * It lies behind the registers of a dense sketch with `hip`: 8 bytes, a sum in IEEE 754, built by
- * additions and divisions only, so the same on every machine. 0 says that a merge has made it void.
- * A sparse sketch needs none: when it becomes dense, the sum begins with its estimate.
+ * It lies behind the registers of a dense sketch with `hip`: 8 bytes, a sum in IEEE 754, the same
+ * on every machine, since it is built by additions and divisions only: there is no product that a
+ * compiler may round together with a sum. 0 says that a merge has made it void. A sparse sketch
+ * needs none: when it becomes dense, the sum begins with the number of its keys.
  *
  * Private to hyperloglog. */
 #ifndef PS_CARDINALITY_HYPERLOGLOG_HIP_H
@@ -32,6 +33,14 @@ static inline void ps_hip_set(unsigned char *registers, unsigned precision, doub
   uint64_t bits;
   memcpy(&bits, &sum, sizeof bits);
   ps_store64(registers + ps_registers_size(precision), bits);
+}
+
+/* What it begins with: so many entries, and the keys to be expected that share an index of 26 bits
+ * with another. In doubles this is exact. */
+static inline double ps_hip_of_entries(uint32_t entries)
+{
+  double n = entries;
+  return n + n * n / (1 << 27);
 }
 
 /* A register has changed, and this many of the 2^64 hashes would have changed one before: that is

@@ -68,7 +68,7 @@ static void definition(void)
           add(&before, test_random(&again));
         }
         CHECK(entries == limit);
-        sum = ps_sparse_estimate(entries);
+        sum = entries + pow(entries, 2) / pow(2, 27);
         open = open_hashes(sketch_in(&before)->payload, p);
         discard(&before);
       }
@@ -268,7 +268,8 @@ static void folding(void)
       add_keys(sketch_in(&built), 0, n);
       test_about("p 12 to %u, %zu keys", p, n);
       CHECK(ps_hyperloglog_fold(hll_in(&folded), hll_in(&source), p, &refusal) == PS_OK);
-      CHECK(estimate_of(&folded) == estimate_of(&source) && by_hip(&folded));
+      double slack = hll_in(&source)->dense ? 0 : 0.01; /* entries, counted more simply */
+      CHECK(fabs(estimate_of(&folded) - estimate_of(&source)) <= slack && by_hip(&folded));
       CHECK(hll_in(&folded)->dense == hll_in(&built)->dense);
       CHECK(sketch_in(&folded)->held == sketch_in(&built)->held);
       CHECK(plain_estimate_of(&folded) == plain_estimate_of(&built));
