@@ -17,8 +17,9 @@ An empty sketch; also `probsketch.hll`.
 @tparam[opt=14] integer options.precision for 2^precision registers, an integer from 4 to 18
 @tparam number options.error_rate instead of `precision`: the standard error that is good enough, a
 number from 0.00203125 to 0.26
-@tparam[opt=false] boolean options.hip keep the HIP estimate (Cohen 2014, Ting 2014): a standard
-error of 0.83 / sqrt(2^precision) until the first merge; count and bytes depend on the order of keys
+@tparam[opt=false] boolean options.hip keep the HIP estimate (Cohen 2014, Ting 2014): true or false.
+Its standard error is 0.83 / sqrt(2^precision), until the first merge; count and bytes depend on the
+order of the keys
 @param[opt=0] options.seed an integer from 0 to 2^53, "random" or a sketch, for the same seed as it
 @tparam[opt] integer options.max_bytes the most bytes it may have, an integer from 1 to 2^53; unless
 given, @{probsketch.max_bytes}
