@@ -307,16 +307,35 @@ static enum ps_status check_layer(const struct ps_layer *layer, bool alone, stru
   return PS_OK;
 }
 
+/* No two layers of an index are the same: of a merge one is left out, and what is added later to
+ * one is a key that the others do not have. Told by their hashes, since comparing them all takes
+ * long where somebody made them nearly so. */
+static bool is_twice(const struct ps_layer *layer, uint64_t *hashes, size_t n)
+{
+  const struct ps_sketch *bloom = &layer->bloom.sketch;
+  hashes[n] = ps_hash(bloom->payload, (size_t)bloom->held, layer->index);
+  size_t i = 0;
+  while (hashes[i] != hashes[n]) {
+    i++;
+  }
+  return i < n;
+}
+
 /* A merge leaves out layers, but never all of an index: there are all from 0 to the highest. */
 static enum ps_status check_layers(const struct ps_layer *newest, struct ps_error *error)
 {
   bool there[PS_LAYERS_MAX] = {false};
+  uint64_t hashes[PS_LAYERS_MAX];
+  size_t n = 0;
   enum ps_status status = newest != NULL ? PS_OK : corrupt("no layers", error);
   const uint32_t end = ps_layers_next(newest);
   for (const struct ps_layer *layer = newest; layer != NULL && status == PS_OK;
        layer = layer->older) {
     status = check_layer(layer, newest->older == NULL, error);
     there[layer->index] = true;
+    if (status == PS_OK && is_twice(layer, hashes, n++)) {
+      status = corrupt("a layer twice", error);
+    }
   }
   for (uint32_t i = 0; i < end && status == PS_OK; i++) {
     status = there[i] ? PS_OK : corrupt("a layer without those before it", error);

@@ -80,6 +80,9 @@ return {
     { "the second layer without the first", "of several layers", function(payload)
       return spliced(payload, 1, little(8, 1))
     end },
+    { "a layer twice", "of several layers", function(payload)
+      return payload:sub(1, -LAYER - 1) .. payload:sub(1, LAYER)
+    end },
     { "a layer without the one before it", "of several layers", function(payload)
       return spliced(payload, 2 * LAYER + 1, little(8, 3))
     end },
