@@ -19,7 +19,7 @@ CORE = \
   membership/cuckoo.c membership/cuckoo_growth.c membership/cuckoo_plan.c \
   membership/cuckoo_table.c \
   membership/fuse.c membership/fuse_build.c \
-  frequency/count_min.c \
+  frequency/count_min.c frequency/ranking.c frequency/top_k.c \
   cardinality/hyperloglog.c cardinality/hyperloglog_estimate.c \
   cardinality/hyperloglog_forms.c cardinality/hyperloglog_joint.c \
   cardinality/hyperloglog_overlap.c cardinality/hyperloglog_registers.c \
@@ -28,8 +28,8 @@ CORE = \
   storage/file.c storage/library.c storage/pages.c storage/random.c
 BINDING = \
   binding/bloom.c binding/blocked_bloom.c binding/scalable_bloom.c binding/counting_bloom.c \
-  binding/cuckoo.c binding/fuse.c binding/count_min.c binding/hyperloglog.c \
-  binding/key_set.c binding/keys.c binding/module.c binding/options.c binding/sketch.c \
+  binding/cuckoo.c binding/fuse.c binding/count_min.c binding/top_k.c \
+  binding/hyperloglog.c binding/key_set.c binding/keys.c binding/module.c binding/options.c binding/sketch.c \
   binding/storage.c
 
 # ---- Lua: LUA is an interpreter by any name or path, NAME which of LUAS it is

@@ -4,6 +4,7 @@
 
 #include "cardinality/hyperloglog.h"
 #include "frequency/count_min.h"
+#include "frequency/top_k.h"
 #include "membership/blocked_bloom.h"
 #include "membership/bloom.h"
 #include "membership/counting_bloom.h"
@@ -11,9 +12,9 @@
 #include "membership/fuse.h"
 #include "membership/scalable_bloom.h"
 
-const struct ps_kind *const ps_kinds[] = {&ps_bloom,          &ps_blocked_bloom, &ps_scalable_bloom,
-                                          &ps_counting_bloom, &ps_cuckoo,        &ps_fuse,
-                                          &ps_count_min,      &ps_hyperloglog,   NULL};
+const struct ps_kind *const ps_kinds[] = {
+    &ps_bloom, &ps_blocked_bloom, &ps_scalable_bloom, &ps_counting_bloom, &ps_cuckoo,
+    &ps_fuse,  &ps_count_min,     &ps_top_k,          &ps_hyperloglog,    NULL};
 
 const struct ps_kind *ps_kind_by_id(unsigned id)
 {

@@ -110,6 +110,15 @@ struct ps_report {
   void (*list)(struct ps_report *report, const char *name, const double *values, size_t n);
 };
 
+/* ---- keys ---- */
+
+/* A key for kinds that keep it, and its hash with the sketch's seed. */
+struct ps_key {
+  const unsigned char *bytes;
+  size_t length;
+  uint64_t hash;
+};
+
 /* ---- the contract ---- */
 
 struct ps_kind {
@@ -198,6 +207,9 @@ struct ps_kind {
   enum ps_status (*add_hashes)(struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
                                size_t *changed, struct ps_error *error);
   void (*has_hashes)(const struct ps_sketch *sketch, const uint64_t *hashes, size_t n, bool *found);
+  /* The same as add_hashes(), instead of it, for kinds that keep keys. */
+  enum ps_status (*add_keys)(struct ps_sketch *sketch, const struct ps_key *keys, size_t n,
+                             size_t *changed, struct ps_error *error);
 };
 
 #endif

@@ -13,15 +13,6 @@
 
 #define TWO_53 9007199254740992.0
 
-/* 20 digits, as three times eight, and with them the sign. */
-#define DECIMAL_SIZE 24
-
-struct decimal {
-  unsigned char text[DECIMAL_SIZE];
-  const unsigned char *start;
-  size_t length;
-};
-
 double psl_number(lua_State *L, int index)
 {
   int64_t x;
@@ -66,7 +57,7 @@ static unsigned zeros_in_front(uint64_t digits)
 
 /* Sixteen digits go out in one store: the hash reads eight of them at a time, across two blocks,
  * and would wait for two stores to reach the cache. */
-static void format(struct decimal *decimal, uint64_t magnitude, bool negative)
+static const unsigned char *format(struct psl_decimal *decimal, uint64_t magnitude, bool negative)
 {
   typedef uint64_t pair __attribute__((vector_size(16)));
   uint64_t first = 0, last = magnitude;
@@ -90,8 +81,7 @@ static void format(struct decimal *decimal, uint64_t magnitude, bool negative)
   if (negative) {
     *--at = '-';
   }
-  decimal->start = at;
-  decimal->length = (size_t)(decimal->text + DECIMAL_SIZE - at);
+  return at;
 }
 
 const char *psl_push_bad_key(lua_State *L, int index)
@@ -101,15 +91,14 @@ const char *psl_push_bad_key(lua_State *L, int index)
       L, "key expected, a string or an integer, got %s; format other values first", got);
 }
 
-bool psl_hash_number(lua_State *L, int index, uint64_t seed, uint64_t *hash)
+bool psl_format_number(lua_State *L, int index, struct psl_decimal *decimal, struct ps_key *key)
 {
   int64_t x;
-  struct decimal decimal;
   if (!psl_to_integer(L, index, &x)) {
     return false;
   }
-  format(&decimal, x < 0 ? -(uint64_t)x : (uint64_t)x, x < 0);
-  *hash = ps_hash(decimal.start, decimal.length, seed);
+  key->bytes = format(decimal, x < 0 ? -(uint64_t)x : (uint64_t)x, x < 0);
+  key->length = (size_t)(decimal->text + sizeof decimal->text - key->bytes);
   return true;
 }
 
@@ -177,13 +166,18 @@ static size_t check_array(lua_State *L)
   return lua_rawlen(L, 2);
 }
 
-/* Hashes n elements of the array in argument 2, from `from` on counted from 0; raises for one that
+/* What becomes of the value on top of the stack, element i of those that are read; false if it is
+ * no key. */
+typedef bool take_element(lua_State *L, int type, size_t i, void *context);
+
+/* Reads n elements of the array in argument 2, from `from` on counted from 0; raises for one that
  * is no key. They leave the stack together, since each call of Lua counts here. */
-static void hash_elements(lua_State *L, uint64_t seed, size_t from, size_t n, uint64_t *hashes)
+static inline __attribute__((always_inline)) void read_elements(lua_State *L, size_t from, size_t n,
+                                                                take_element *take, void *context)
 {
   for (size_t i = 0; i < n; i++) {
     int type = psl_raw_get(L, 2, (int)(from + i + 1));
-    if (!psl_hash_value(L, -1, type, seed, &hashes[i])) {
+    if (!take(L, type, i, context)) {
       bad_element(L, from + i + 1);
     }
     if (i % POP_EVERY == POP_EVERY - 1) {
@@ -193,20 +187,45 @@ static void hash_elements(lua_State *L, uint64_t seed, size_t from, size_t n, ui
   lua_pop(L, (int)(n % POP_EVERY));
 }
 
-/* Raises if one of the n elements is no key. */
-static void check_elements(lua_State *L, size_t n)
+static bool is_key(lua_State *L, int type, size_t i, void *context)
 {
   int64_t x;
-  for (size_t i = 1; i <= n; i++) {
-    int type = psl_raw_get(L, 2, (int)i);
-    if (type != LUA_TSTRING && !(type == LUA_TNUMBER && psl_to_integer(L, -1, &x))) {
-      bad_element(L, i);
-    }
-    if (i % POP_EVERY == 0) {
-      lua_pop(L, POP_EVERY);
-    }
+  (void)i, (void)context;
+  return type == LUA_TSTRING || (type == LUA_TNUMBER && psl_to_integer(L, -1, &x));
+}
+
+struct hashed {
+  uint64_t seed;
+  uint64_t *hashes;
+};
+
+static inline bool take_hash(lua_State *L, int type, size_t i, void *context)
+{
+  const struct hashed *hashed = context;
+  return psl_hash_value(L, -1, type, hashed->seed, &hashed->hashes[i]);
+}
+
+static void hash_elements(lua_State *L, size_t from, size_t n, struct hashed hashed)
+{
+  read_elements(L, from, n, take_hash, &hashed);
+}
+
+/* Strings are kept by the array, which nobody can change before the kind has taken them. */
+struct kept {
+  uint64_t seed;
+  struct ps_key *keys;
+  struct psl_decimal *decimals;
+};
+
+static inline bool take_key(lua_State *L, int type, size_t i, void *context)
+{
+  const struct kept *kept = context;
+  struct ps_key *key = &kept->keys[i];
+  if (!psl_key_value(L, -1, type, &kept->decimals[i], key)) {
+    return false;
   }
-  lua_pop(L, (int)(n % POP_EVERY));
+  key->hash = ps_hash(key->bytes, key->length, kept->seed);
+  return true;
 }
 
 /* A sketch that may run out of memory takes all in one call, so that it can refuse all. */
@@ -216,36 +235,61 @@ static bool takes_all_at_once(const struct ps_sketch *sketch)
 }
 
 /* All are checked before the first is added: by hashing them, if there is room for the hashes. */
-int psl_add_many(lua_State *L)
+static enum ps_status add_hashed(lua_State *L, struct ps_sketch *sketch, size_t n, size_t *changed,
+                                 struct ps_error *error)
 {
-  struct ps_sketch *sketch = psl_self(L);
-  size_t n = check_array(L), most = BATCH, changed = 0;
+  size_t most = BATCH, sum = 0;
   uint64_t some[BATCH], *hashes = some;
   if (n > BATCH && takes_all_at_once(sketch)) {
     hashes = psl_push_scratch(L, n * sizeof *hashes);
     most = n;
     psl_check_open(L, sketch);
   } else if (n > BATCH) {
-    check_elements(L, n);
+    read_elements(L, 0, n, is_key, NULL);
   }
   for (size_t at = 0; at < n; at += most) {
-    struct ps_error error;
-    size_t these = n - at < most ? n - at : most, changed_now;
-    hash_elements(L, sketch->seed, at, these, hashes);
-    enum ps_status status = sketch->kind->add_hashes(sketch, hashes, these, &changed_now, &error);
-    if (status == PS_ERR_MEMORY) {
-      return psl_raise(L, 2, &error);
-    }
-    changed += changed_now;
+    size_t these = n - at < most ? n - at : most;
+    hash_elements(L, at, these, (struct hashed){sketch->seed, hashes});
+    enum ps_status status = sketch->kind->add_hashes(sketch, hashes, these, changed, error);
     if (status != PS_OK) {
-      psl_push_integer(L, at + changed_now);
-      lua_pushstring(L, error.message);
-      lua_pushstring(L, ps_status_code(status));
-      return 3;
+      *changed += at;
+      return status;
     }
+    sum += *changed;
+  }
+  *changed = sum;
+  return PS_OK;
+}
+
+static enum ps_status add_kept(lua_State *L, struct ps_sketch *sketch, size_t n, size_t *changed,
+                               struct ps_error *error)
+{
+  struct kept kept = {.seed = sketch->seed};
+  kept.keys = psl_push_scratch(L, n * (sizeof *kept.keys + sizeof *kept.decimals));
+  kept.decimals = (struct psl_decimal *)(kept.keys + n);
+  psl_check_open(L, sketch);
+  read_elements(L, 0, n, take_key, &kept);
+  return sketch->kind->add_keys(sketch, kept.keys, n, changed, error);
+}
+
+int psl_add_many(lua_State *L)
+{
+  struct ps_sketch *sketch = psl_self(L);
+  struct ps_error error;
+  size_t n = check_array(L), changed;
+  enum ps_status status = sketch->kind->add_keys != NULL
+                              ? add_kept(L, sketch, n, &changed, &error)
+                              : add_hashed(L, sketch, n, &changed, &error);
+  if (status == PS_ERR_MEMORY) {
+    return psl_raise(L, 2, &error);
   }
   psl_push_integer(L, changed);
-  return 1;
+  if (status == PS_OK) {
+    return 1;
+  }
+  lua_pushstring(L, error.message);
+  lua_pushstring(L, ps_status_code(status));
+  return 3;
 }
 
 int psl_has_many(lua_State *L)
@@ -258,7 +302,7 @@ int psl_has_many(lua_State *L)
   psl_check_open(L, sketch);
   for (size_t at = 0; at < n; at += BATCH) {
     size_t these = n - at < BATCH ? n - at : BATCH;
-    hash_elements(L, sketch->seed, at, these, hashes);
+    hash_elements(L, at, these, (struct hashed){sketch->seed, hashes});
     sketch->kind->has_hashes(sketch, hashes, these, found);
     for (size_t i = 0; i < these; i++) {
       lua_pushboolean(L, found[i]);

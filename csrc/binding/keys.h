@@ -6,19 +6,36 @@
 #include "binding/compat.h"
 #include "binding/sketch.h"
 
-/* *hash = that of the decimal form of the integer at `index`; false if the number is none. */
-bool psl_hash_number(lua_State *L, int index, uint64_t seed, uint64_t *hash);
+/* Room for the decimal form of an integer: 20 digits, as three times eight, and with them the sign.
+ */
+struct psl_decimal {
+  unsigned char text[24];
+};
 
-/* The same for any key, a value of this type; false if it is none. */
-static inline bool psl_hash_value(lua_State *L, int index, int type, uint64_t seed, uint64_t *hash)
+/* The integer at `index` in decimal form, without its hash; false if the number is none. */
+bool psl_format_number(lua_State *L, int index, struct psl_decimal *decimal, struct ps_key *key);
+
+/* The key that is a value of this type, without its hash; false if it is none. */
+static inline bool psl_key_value(lua_State *L, int index, int type, struct psl_decimal *decimal,
+                                 struct ps_key *key)
 {
   if (type == LUA_TSTRING) {
-    size_t length;
-    const char *key = lua_tolstring(L, index, &length);
-    *hash = ps_hash(key, length, seed);
+    key->bytes = (const unsigned char *)lua_tolstring(L, index, &key->length);
     return true;
   }
-  return type == LUA_TNUMBER && psl_hash_number(L, index, seed, hash);
+  return type == LUA_TNUMBER && psl_format_number(L, index, decimal, key);
+}
+
+/* The same, of its hash alone. */
+static inline bool psl_hash_value(lua_State *L, int index, int type, uint64_t seed, uint64_t *hash)
+{
+  struct psl_decimal decimal;
+  struct ps_key key;
+  if (!psl_key_value(L, index, type, &decimal, &key)) {
+    return false;
+  }
+  *hash = ps_hash(key.bytes, key.length, seed);
+  return true;
 }
 
 /* Pushes, and raises, what is wrong with the key at `index`. */
@@ -33,6 +50,18 @@ static inline uint64_t psl_hash(lua_State *L, int index, const struct ps_sketch 
     psl_bad_key(L, index);
   }
   return hash;
+}
+
+/* The key itself, for as long as its value and `decimal` are there. */
+static inline struct ps_key psl_key(lua_State *L, int index, const struct ps_sketch *sketch,
+                                    struct psl_decimal *decimal)
+{
+  struct ps_key key = {NULL, 0, 0};
+  if (!psl_key_value(L, index, lua_type(L, index), decimal, &key)) {
+    psl_bad_key(L, index);
+  }
+  key.hash = ps_hash(key.bytes, key.length, sketch->seed);
+  return key;
 }
 
 /* The number at `index`, an integer from `least`, 0 or 1, to 2^53; else raises, with `what` it is.
@@ -56,7 +85,7 @@ const char *psl_push_description(lua_State *L, int index);
  * its elements as keys, would be an array of none. */
 const char *psl_array_problem(lua_State *L, int index);
 
-/* add_many(array) and has_many(array), over the kind's add_hashes and has_hashes. */
+/* add_many(array) and has_many(array), over the kind's add_hashes or add_keys, and has_hashes. */
 int psl_add_many(lua_State *L);
 int psl_has_many(lua_State *L);
 

@@ -11,6 +11,7 @@ extern const struct psl_kind psl_counting_bloom;
 extern const struct psl_kind psl_cuckoo;
 extern const struct psl_kind psl_fuse;
 extern const struct psl_kind psl_count_min;
+extern const struct psl_kind psl_top_k;
 extern const struct psl_kind psl_hyperloglog;
 
 #endif

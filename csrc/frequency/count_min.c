@@ -10,9 +10,6 @@
 
 #define E 2.71828182845904523536
 
-/* e^-64 is a failure nobody will see; and a batch keeps a key's places on the stack. */
-#define DEPTH_MAX 64
-
 #define HEAD_SIZE 16
 #define TOTAL_AT 0
 #define SATURATED_AT 8
@@ -31,10 +28,10 @@ enum {
 };
 
 static const struct ps_option options[] = {
-    {"epsilon", PS_OPTION_NUMBER, 1e-12, 1, "a number from 1e-12 to below 1", true},
-    {"delta", PS_OPTION_NUMBER, 1e-15, 1, "a probability of failure from 1e-15 to below 1", true},
-    {"width", PS_OPTION_INTEGER, 1, (double)PS_COUNT_MAX, "an integer from 1 to 2^53", false},
-    {"depth", PS_OPTION_INTEGER, 1, DEPTH_MAX, "an integer from 1 to 64", false},
+    {PS_COUNT_MIN_EPSILON},
+    {PS_COUNT_MIN_DELTA},
+    {PS_COUNT_MIN_WIDTH},
+    {PS_COUNT_MIN_DEPTH},
     {"conservative", PS_OPTION_BOOLEAN, 0, 1, "true or false", false},
     {"counter_bits", PS_OPTION_INTEGER, 8, 64, "8, 16, 32 or 64", false},
     {0},
@@ -109,9 +106,9 @@ static enum ps_status validate(struct ps_sketch *base, struct ps_error *error)
     return ps_fail(error, PS_ERR_RANGE, "width out of range (expected 1 to 2^53, got %" PRIu64 ")",
                    sketch->width);
   }
-  if (sketch->depth < 1 || sketch->depth > DEPTH_MAX) {
+  if (sketch->depth < 1 || sketch->depth > PS_COUNT_MIN_DEPTH_MAX) {
     return ps_fail(error, PS_ERR_RANGE, "depth out of range (expected 1 to %d, got %" PRIu32 ")",
-                   DEPTH_MAX, sketch->depth);
+                   PS_COUNT_MIN_DEPTH_MAX, sketch->depth);
   }
   if (!known_width(sketch->counter_bits)) {
     return ps_fail(error, PS_ERR_RANGE, "counter_bits out of range (expected %s, got %u)",
@@ -231,22 +228,30 @@ add_plain(struct ps_count_min *sketch, uint64_t hash, uint64_t n, unsigned width
   return least;
 }
 
-static inline __attribute__((always_inline)) uint64_t add_conservative(struct ps_count_min *sketch,
-                                                                       uint64_t hash, uint64_t n,
-                                                                       unsigned width,
-                                                                       uint32_t depth)
+/* Adds unless the count would come to pass `most`, and returns what it was. */
+static inline __attribute__((always_inline)) uint64_t
+add_conservative(struct ps_count_min *sketch, uint64_t hash, uint64_t n, uint64_t most,
+                 unsigned width, uint32_t depth)
 {
   const uint64_t w = sketch->width, size_of_row = w * width;
-  unsigned char *row = cells_start(sketch);
-  uint64_t count = add_up(sketch, smallest(sketch, hash, width, depth), n, limit_of(width));
-  uint64_t h = ps_hash_first(hash);
+  unsigned char *cell[PS_COUNT_MIN_DEPTH_MAX], *row = cells_start(sketch);
+  uint64_t h = ps_hash_first(hash), least = UINT64_MAX;
 #pragma GCC unroll 5
   for (uint32_t i = 0; i < depth; i++, h = ps_hash_next(h), row += size_of_row) {
-    unsigned char *cell = row + ps_hash_place(h, w) * width;
-    uint64_t x = load(cell, width);
-    store(cell, x < count ? count : x, width);
+    cell[i] = row + ps_hash_place(h, w) * width;
+    uint64_t x = load(cell[i], width);
+    least = x < least ? x : least;
   }
-  return count;
+  if (least + n > most) {
+    return least;
+  }
+  const uint64_t count = add_up(sketch, least, n, limit_of(width));
+#pragma GCC unroll 5
+  for (uint32_t i = 0; i < depth; i++) {
+    uint64_t x = load(cell[i], width);
+    store(cell[i], x < count ? count : x, width);
+  }
+  return least;
 }
 
 uint64_t ps_count_min_frequency(const struct ps_count_min *sketch, uint64_t hash)
@@ -258,10 +263,23 @@ uint64_t ps_count_min_frequency(const struct ps_count_min *sketch, uint64_t hash
 uint64_t ps_count_min_add(struct ps_count_min *sketch, uint64_t hash, uint64_t n)
 {
 #define ADD_PLAIN(width, depth) add_plain(sketch, hash, n, width, depth)
-#define ADD_CONSERVATIVE(width, depth) add_conservative(sketch, hash, n, width, depth)
+#define ADD_CONSERVATIVE(width, depth)                                                             \
+  ps_add_saturating(add_conservative(sketch, hash, n, UINT64_MAX, width, depth), n, limit_of(width))
   unsigned char *total = sketch->sketch.payload + TOTAL_AT;
   ps_store64(total, add_up(sketch, ps_load64(total), n, PS_COUNT_MAX));
   return sketch->conservative ? PER_SHAPE(sketch, ADD_CONSERVATIVE) : PER_SHAPE(sketch, ADD_PLAIN);
+}
+
+uint64_t ps_count_min_add_within(struct ps_count_min *sketch, uint64_t hash, uint64_t n,
+                                 uint64_t most)
+{
+#define ADD_WITHIN(width, depth) add_conservative(sketch, hash, n, most, width, depth)
+  uint64_t before = PER_SHAPE(sketch, ADD_WITHIN);
+  if (before + n <= most) {
+    unsigned char *total = sketch->sketch.payload + TOTAL_AT;
+    ps_store64(total, add_up(sketch, ps_load64(total), n, PS_COUNT_MAX));
+  }
+  return before;
 }
 
 /* Always inline, or gcc takes it for a function without effect, and drops the call. */

@@ -12,6 +12,22 @@
 #include <stdint.h>
 
 #include "base/kind.h"
+#include "base/math.h"
+
+/* e^-64 is a failure nobody will see; and a batch keeps a key's places on the stack. */
+#define PS_COUNT_MIN_DEPTH_MAX 64
+
+/* The first of its options, that set its width and depth: the same for whatever has a count-min
+ * sketch in it. */
+#define PS_COUNT_MIN_SHAPE_OPTIONS 4
+#define PS_COUNT_MIN_EPSILON                                                                       \
+  "epsilon", PS_OPTION_NUMBER, 1e-12, 1, "a number from 1e-12 to below 1", true
+#define PS_COUNT_MIN_DELTA                                                                         \
+  "delta", PS_OPTION_NUMBER, 1e-15, 1, "a probability of failure from 1e-15 to below 1", true
+#define PS_COUNT_MIN_WIDTH                                                                         \
+  "width", PS_OPTION_INTEGER, 1, (double)PS_COUNT_MAX, "an integer from 1 to 2^53", false
+#define PS_COUNT_MIN_DEPTH                                                                         \
+  "depth", PS_OPTION_INTEGER, 1, PS_COUNT_MIN_DEPTH_MAX, "an integer from 1 to 64", false
 
 /* Payload: 8 bytes of total; 8 bytes, 1 once a counter or the total has been cut off at its maximum
  * and 0 before; then the counters, row by row, counter_bits each. Counters of 64 bits stop at 2^53,
@@ -33,6 +49,11 @@ uint64_t ps_count_min_add(struct ps_count_min *sketch, uint64_t hash, uint64_t n
 
 /* Never below the truth, unless ps_count_min_saturated(). O(d). */
 uint64_t ps_count_min_frequency(const struct ps_count_min *sketch, uint64_t hash);
+
+/* Of a conservative sketch: adds n unless the key's estimate would come to pass `most`, and returns
+ * what it was before. O(d). */
+uint64_t ps_count_min_add_within(struct ps_count_min *sketch, uint64_t hash, uint64_t n,
+                                 uint64_t most);
 
 /* All that was added. O(1). */
 uint64_t ps_count_min_total(const struct ps_count_min *sketch);

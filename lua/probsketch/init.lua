@@ -27,6 +27,7 @@ local ps = {
   cuckoo = core.cuckoo,
   fuse = core.fuse,
   count_min = core.count_min,
+  top_k = core.top_k,
   hyperloglog = core.hyperloglog,
   hll = core.hyperloglog,
 

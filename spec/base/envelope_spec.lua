@@ -199,6 +199,7 @@ kinds.describe(describe, function(kind)
         if form.name == form_name then
           local parts = envelope.open(form.filled():encode())
           parts.payload = change(parts.payload)
+          parts.payload_size = #parts.payload
           expect.refusal("corrupt", ps.decode(envelope.seal(parts)))
           n = n + 1
         end

@@ -182,6 +182,12 @@ static const struct {
     {"count_min", "depth", {0, 1, 65, UINT64_C(1) << 31, UINT32_MAX}},
     {"count_min", "counter_bits", {0, 1, 7, 8, 31, 33, 39, 40, 64, 65, 255}},
     {"count_min", "conservative", {2, 3, 128, 255}},
+    {"top_k", "k", {0, 1000001, UINT64_C(1) << 31, UINT32_MAX}},
+    {"top_k",
+     "width",
+     {0, 1, (UINT64_C(1) << 32) + 1, UINT64_C(1) << 53, UINT64_C(1) << 62, UINT64_C(1) << 31,
+      (UINT64_C(1) << 63) - 1, UINT64_C(6148914691236517206), UINT64_MAX}},
+    {"top_k", "depth", {0, 1, 65, UINT64_C(1) << 31, UINT32_MAX}},
     {"hyperloglog", "precision", {0, 1, 3, 5, 19, 32, 63, 64, 65, 255}},
     {"hyperloglog", "hip", {2, 3, 128, 255}},
 };
@@ -199,6 +205,8 @@ static const struct {
     {"cuckoo", "fp_rate", {NAN, -1, 0, 9e-11, 0.007, 0.51, INFINITY, -INFINITY, 2}},
     {"count_min", "epsilon", {NAN, -1, 0, 1e-300, 0.0199, 1e300, INFINITY, -INFINITY, 2}},
     {"count_min", "delta", {NAN, -1, 0, 1e-300, 0.0066, 1.001, INFINITY, -INFINITY, 2}},
+    {"top_k", "epsilon", {NAN, -1, 0, 1e-300, 0.0199, 1e300, INFINITY, -INFINITY, 2}},
+    {"top_k", "delta", {NAN, -1, 0, 1e-300, 0.0066, 1.001, INFINITY, -INFINITY, 2}},
 };
 
 #define ROWS(table) (sizeof(table) / sizeof *(table))

@@ -4,11 +4,19 @@
 
 #include "sketches.h"
 
+static bool is_one_of(const struct ps_sketch *sketch, const char *const *names)
+{
+  while (*names != NULL && strcmp(*names, sketch->kind->name) != 0) {
+    names++;
+  }
+  return *names != NULL;
+}
+
 /* Does it grow as far as its limit allows, and not to a size that is planned? */
 static bool grows(const struct ps_sketch *sketch)
 {
-  const char *name = sketch->kind->name;
-  return ps_owns(sketch) && (strcmp(name, "scalable_bloom") == 0 || strcmp(name, "cuckoo") == 0);
+  static const char *const names[] = {"scalable_bloom", "cuckoo", "top_k", NULL};
+  return ps_owns(sketch) && is_one_of(sketch, names);
 }
 
 /* Is the field there, and not 0? */
@@ -23,11 +31,11 @@ static bool is_set(const struct ps_sketch *sketch, const char *field)
 }
 
 /* Conservative cells depend on the order of keys, and so do layers, the places of a cuckoo filter,
- * and the HIP estimate; a merge is then no sketch of one run. */
+ * what a list had room for, and the HIP estimate; a merge is then no sketch of one run. */
 static bool order_matters(const struct ps_sketch *sketch)
 {
-  const char *name = sketch->kind->name;
-  if (strcmp(name, "scalable_bloom") == 0 || strcmp(name, "cuckoo") == 0) {
+  static const char *const names[] = {"scalable_bloom", "cuckoo", "top_k", NULL};
+  if (is_one_of(sketch, names)) {
     return true;
   }
   return is_set(sketch, "conservative") || is_set(sketch, "hip");
@@ -68,7 +76,8 @@ static void check_functions(const struct ps_kind *kind)
   CHECK(!kind->flat || kind->release);
   CHECK(!kind->owns || (kind->release && kind->flat));
   CHECK(!kind->release || kind->init);
-  CHECK(!kind->clear == !kind->add_hashes && (kind->clear || !kind->merge));
+  CHECK(!kind->clear == (!kind->add_hashes && !kind->add_keys) && (kind->clear || !kind->merge));
+  CHECK(!kind->add_hashes || !kind->add_keys);
   CHECK(!kind->build == !kind->scratch && !kind->build == !kind->arrange);
   CHECK(!kind->build == !!kind->clear);
   CHECK(kind->struct_size <= PS_STRUCT_MAX);

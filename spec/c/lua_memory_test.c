@@ -126,6 +126,8 @@ static const char setup[] =
     "  new('hyperloglog', { precision = 10 }, 900, 300)\n"
     "edge = new('hyperloglog', { precision = 10 }, 12)\n"
     "brink = new('hyperloglog', { precision = 4 }, 12)\n"
+    "t, t2 = new('top_k', { k = 9, width = 20, depth = 2 }, 40),\n"
+    "  new('top_k', { k = 9, width = 20, depth = 2 }, 7)\n"
     "f = ps.fuse { keys = keys, seed = 5 }\n"
     "function numbers(n)\n"
     "  local i = 0\n"
@@ -199,6 +201,17 @@ static const struct script scripts[] = {
     {"h:add_many(keys)", true},
     {"edge:add_many(some)", true},
     {"brink:add_many(keys)", true},
+    {"t:add(('x'):rep(50), 5)", true},
+    {"t:add(3)", true},
+    {"t2:add('new')", true},
+    {"t:add_many(keys)", true},
+    {"t2:add_many(some)", true},
+    {"t:halve()", true},
+    {"t:merge(t2)", true},
+    {"t2:merge(t, t2)", true},
+    {"return t:list(), t:heavy_hitters(0.2), t:frequency(7), t:union(t2), ps.decode(t:encode())",
+     false},
+    {"for item in t:each() do assert(item.count > 0) end", false},
     {"b:merge(b2)", true},
     {"b:merge(b2, b3)", true},
     {"c:merge(c2, c3)", true},

@@ -41,13 +41,7 @@ static enum ps_status construct_other(struct work *work, struct ps_error *error)
 static enum ps_status add(struct ps_sketch *sketch, uint64_t from, size_t n, struct ps_error *error)
 {
   size_t changed;
-  uint64_t *hashes = test_allocate(n * sizeof *hashes);
-  for (size_t i = 0; i < n; i++) {
-    hashes[i] = hash_of(from + i);
-  }
-  enum ps_status status = sketch->kind->add_hashes(sketch, hashes, n, &changed, error);
-  free(hashes);
-  return status;
+  return add_batch(sketch, from, n, &changed, error);
 }
 
 static enum ps_status add_one(struct work *work, struct ps_error *error)

@@ -65,6 +65,11 @@ static const struct variant variants[] = {
     {"count_min", {{"width", 50}, {"depth", 4}, {"counter_bits", 8}, {"conservative", 1}}},
     {"count_min", {{"width", 60}, {"depth", 2}, {"counter_bits", 64}, {"conservative", 1}}},
     {"count_min", {{"width", 100003}, {"depth", 3}}},
+    {"top_k", {{"k", 12}, {"epsilon", 0.02}}},
+    {"top_k", {{"k", 1}, {"width", 1}, {"depth", 1}}},
+    {"top_k", {{"k", 9}, {"width", 3}, {"depth", 64}}},
+    {"top_k", {{"k", 30}, {"width", 50}, {"depth", 4}}},
+    {"top_k", {{"k", 3}, {"width", 100003}, {"depth", 3}}},
     {"hyperloglog", {{"precision", 4}}},
     {"hyperloglog", {{"precision", 9}}},
     {"hyperloglog", {{"error_rate", 0.02}}},
@@ -200,12 +205,18 @@ static inline void discard(struct specimen *specimen)
   specimen->block = NULL;
 }
 
-/* Key number i, as its hash. */
+/* Key number i is 8 bytes. */
+static inline void key_bytes(uint64_t i, unsigned char bytes[8])
+{
+  ps_store64(bytes, i & UINT32_MAX);
+}
+
+/* Its hash. */
 static inline uint64_t hash_of(uint64_t i)
 {
-  return ps_hash(&(unsigned char[8]){(unsigned char)i, (unsigned char)(i >> 8),
-                                     (unsigned char)(i >> 16), (unsigned char)(i >> 24)},
-                 8, 0);
+  unsigned char bytes[8];
+  key_bytes(i, bytes);
+  return ps_hash(bytes, sizeof bytes, 0);
 }
 
 /* Those from .. from + n - 1; to be freed. */
@@ -275,33 +286,60 @@ static inline void make(struct specimen *specimen, const struct variant *variant
   }
 }
 
-/* Adds the keys from .. from + n - 1 in one batch, as far as they go in; returns how many changed
- * the sketch. An immutable one takes none. */
+/* Adds the keys from .. from + n - 1 in one batch. */
+static inline enum ps_status add_batch(struct ps_sketch *sketch, uint64_t from, size_t n,
+                                       size_t *changed, struct ps_error *error)
+{
+  const struct ps_kind *kind = sketch->kind;
+  if (kind->add_hashes != NULL) {
+    uint64_t *hashes = hashes_of(from, n);
+    enum ps_status status = kind->add_hashes(sketch, hashes, n, changed, error);
+    free(hashes);
+    return status;
+  }
+  unsigned char(*bytes)[8] = test_allocate(n * sizeof *bytes);
+  struct ps_key *keys = test_allocate(n * sizeof *keys);
+  for (size_t i = 0; i < n; i++) {
+    key_bytes(from + i, bytes[i]);
+    keys[i] = (struct ps_key){bytes[i], sizeof bytes[i], ps_hash(bytes[i], 8, sketch->seed)};
+  }
+  enum ps_status status = kind->add_keys(sketch, keys, n, changed, error);
+  free(keys);
+  free(bytes);
+  return status;
+}
+
+/* Adds them as far as they go in; returns how many changed the sketch. An immutable one takes none.
+ */
 static inline size_t add_keys(struct ps_sketch *sketch, uint64_t from, size_t n)
 {
   struct ps_error error;
   size_t changed = 0;
-  if (sketch->kind->add_hashes == NULL) {
+  if (sketch->kind->clear == NULL) {
     return 0;
   }
-  uint64_t *hashes = hashes_of(from, n);
-  enum ps_status status = sketch->kind->add_hashes(sketch, hashes, n, &changed, &error);
+  enum ps_status status = add_batch(sketch, from, n, &changed, &error);
   if (status != PS_OK && status != PS_ERR_FULL) {
     bail_out(error.message);
   }
-  free(hashes);
   return changed;
 }
 
 /* With the keys from 0 on. */
-static inline void make_with(struct specimen *specimen, const struct variant *variant, size_t keys)
+static inline void make_seeded(struct specimen *specimen, const struct variant *variant,
+                               uint64_t seed, size_t keys)
 {
   if (is_built(variant)) {
-    build_with(specimen, variant, 0, 0, keys);
+    build_with(specimen, variant, seed, 0, keys);
     return;
   }
-  make(specimen, variant, 0);
+  make(specimen, variant, seed);
   add_keys(sketch_in(specimen), 0, keys);
+}
+
+static inline void make_with(struct specimen *specimen, const struct variant *variant, size_t keys)
+{
+  make_seeded(specimen, variant, 0, keys);
 }
 
 static inline void copy_into(struct specimen *copy, const struct ps_sketch *source)

@@ -10,6 +10,7 @@
 #include "../c/sketches.h"
 #include "cardinality/hyperloglog.h"
 #include "frequency/count_min.h"
+#include "frequency/top_k.h"
 #include "membership/blocked_bloom.h"
 #include "membership/bloom.h"
 #include "membership/counting_bloom.h"
@@ -124,6 +125,25 @@ static void ask_count_min(const struct ps_count_min *sketch)
   MUST(isfinite(product) && product >= 0);
 }
 
+static void ask_top_k(const struct ps_top_k *top_k)
+{
+  const size_t size = (size_t)ps_top_k_list_size(top_k);
+  unsigned char *list = test_allocate(size);
+  ps_top_k_list(top_k, list);
+  struct ps_reader reader = ps_reader_over(list, size);
+  struct ps_top_k_item item;
+  uint64_t n = 0, before = PS_COUNT_MAX;
+  for (; ps_top_k_next(&reader, &item); n++, before = item.count) {
+    const struct ps_key key = {item.key, item.length,
+                               ps_hash(item.key, item.length, top_k->sketch.seed)};
+    MUST(item.count <= before && item.count > 0 && item.error <= item.count);
+    MUST(ps_top_k_frequency(top_k, &key) == item.count);
+  }
+  MUST(n <= top_k->k && reader.at == reader.end);
+  MUST(isfinite(ps_top_k_error_bound(top_k)));
+  free(list);
+}
+
 static void ask_hyperloglog(const struct ps_hyperloglog *hll)
 {
   double estimate = ps_hyperloglog_estimate(hll), low, high;
@@ -167,6 +187,8 @@ static void ask(const struct ps_sketch *sketch)
     ask_fuse((const struct ps_fuse *)sketch);
   } else if (sketch->kind == &ps_count_min) {
     ask_count_min((const struct ps_count_min *)sketch);
+  } else if (sketch->kind == &ps_top_k) {
+    ask_top_k((const struct ps_top_k *)sketch);
   } else if (sketch->kind == &ps_hyperloglog) {
     ask_hyperloglog((const struct ps_hyperloglog *)sketch);
   }
@@ -193,6 +215,10 @@ static void use(struct ps_sketch *sketch, const struct ps_sketch *twin)
   if (sketch->kind == &ps_count_min) {
     ps_count_min_add((struct ps_count_min *)sketch, hash_of(1), PS_COUNT_MAX);
     ps_count_min_decay((struct ps_count_min *)sketch, 0.7);
+    ask(sketch);
+  }
+  if (sketch->kind == &ps_top_k) {
+    ps_top_k_halve((struct ps_top_k *)sketch);
     ask(sketch);
   }
   add_keys(sketch, 50, 600);

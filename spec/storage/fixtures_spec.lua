@@ -19,6 +19,15 @@ local function filter_truth(sketch, n)
   assert.is_true(wrong <= (n == 0 and 0 or 150), wrong)
 end
 
+local function count_truth(sketch, n)
+  local total = 0
+  for i = 1, n do
+    total = total + i % 7 + 1
+    assert.is_true(sketch:frequency(("key:%d"):format(i)) >= i % 7 + 1)
+  end
+  assert.equal(total, sketch:count())
+end
+
 local function exact_truth(sketch, n)
   filter_truth(sketch, n)
   assert.equal(n, sketch:count())
@@ -32,13 +41,14 @@ local truths = {
   counting_bloom = filter_truth,
   cuckoo = exact_truth,
   fuse = exact_truth,
-  count_min = function(sketch, n)
-    local total = 0
-    for i = 1, n do
-      total = total + i % 7 + 1
-      assert.is_true(sketch:frequency(("key:%d"):format(i)) >= i % 7 + 1)
+  count_min = count_truth,
+  top_k = function(sketch, n)
+    count_truth(sketch, n)
+    assert.equal(math.min(n, sketch:info().k), #sketch:list())
+    for item in sketch:each() do
+      local truth = item.key:match "^key:(%d+)$" % 7 + 1
+      assert.is_true(item.count - item.error <= truth and truth <= item.count)
     end
-    assert.equal(total, sketch:count())
   end,
   hyperloglog = function(sketch, n)
     local slack = n <= 100 and 0 or 4 * 1.04 / math.sqrt(2 ^ sketch:info().precision) * n

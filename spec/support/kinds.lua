@@ -22,6 +22,7 @@
 --   grows      true when it has no largest size but its limit
 --   merges     "in order" when the bytes of a union depend on the order of its parts, "as a set" when on their grouping
 --              too, so that only its answers are those of the whole
+--   united(s)  such answers as do not depend on the grouping of a union; nil: all do not
 --   meet(a, b) what is asked of two compatible sketches, likewise; or nil
 --   unlike     pairs of options that differ in one parameter, by the name of what must be named when they are merged
 --   ranges     of options: the words for it in a refusal, values out of it, the extremes in it, and other options that
@@ -43,7 +44,8 @@ local ps = require "probsketch"
 local kinds = {}
 
 for i, name in ipairs {
-  "bloom", "blocked_bloom", "scalable_bloom", "counting_bloom", "cuckoo", "fuse", "count_min", "hyperloglog",
+  "bloom", "blocked_bloom", "scalable_bloom", "counting_bloom", "cuckoo", "fuse", "count_min", "top_k",
+  "hyperloglog",
 } do
   kinds[i] = require("spec.support.kinds." .. name)
 end

@@ -12,7 +12,7 @@ local STRANGER = io.stdout
 
 -- All names in the option lists of the C sources, of whatever kind, and those that every kind has.
 local function all_names()
-  local pipe = assert(io.popen "grep -rhoE '\\{\"[a-z_]+\", PS_OPTION_' csrc")
+  local pipe = assert(io.popen "grep -rhoE '\"[a-z_]+\", PS_OPTION_' csrc")
   local names = { seed = true, max_bytes = true }
   for line in pipe:lines() do
     names[line:match '"(.-)"'] = true

@@ -1,0 +1,614 @@
+local ps = require "probsketch"
+local expect = require "spec.support.expect"
+local random = require "spec.support.random"
+local statistics = require "spec.support.statistics"
+
+local within, zipf, exact = statistics.within, statistics.zipf, statistics.exact
+
+local TWO_53 = 2 ^ 53
+
+local function add_all(top_k, stream)
+  top_k:add_many(stream)
+  return top_k
+end
+
+-- Fails unless the list is what it must be: of at most k keys, each once, the largest first and equal counts by key.
+local function hold_to_form(top_k)
+  local list, seen = top_k:list(), {}
+  assert.is_true(#list <= top_k:info().k)
+  for i, item in ipairs(list) do
+    assert.is_nil(seen[item.key], item.key)
+    seen[item.key] = true
+    local before = list[i - 1]
+    assert.is_true(not before or before.count > item.count or before.count == item.count and before.key < item.key)
+  end
+  return list
+end
+
+-- Fails unless the truth, by key as a string, is within the bounds of every listed key, and not above any estimate.
+local function hold_to_truth(top_k, truth)
+  for _, item in ipairs(hold_to_form(top_k)) do
+    local n = truth[item.key] or 0
+    assert.is_true(item.count - item.error <= n and n <= item.count and item.error >= 0,
+      ("%s: %d counted, %d +- %d listed"):format(item.key, n, item.count, item.error))
+    assert.equal(item.count, top_k:frequency(item.key))
+  end
+  for key, n in pairs(truth) do
+    assert.is_true(top_k:frequency(key) >= n, key)
+  end
+end
+
+local function by_string(counts)
+  local truth = {}
+  for key, n in pairs(counts) do
+    truth[("%d"):format(key)] = n
+  end
+  return truth
+end
+
+-- The keys of a truth, the most frequent first.
+local function ranked(truth)
+  local keys = {}
+  for key in pairs(truth) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys, function(a, b)
+    return truth[a] > truth[b] or truth[a] == truth[b] and a < b
+  end)
+  return keys
+end
+
+-- What share of the k most frequent keys is listed; of those that tie at rank k any will do.
+local function recall(top_k, truth, k)
+  local least, hits = truth[ranked(truth)[k]], 0
+  for i, item in ipairs(top_k:list()) do
+    hits = hits + (i <= k and (truth[item.key] or 0) >= least and 1 or 0)
+  end
+  return hits / k
+end
+
+describe("a top_k", function()
+  it("has the counters of a count_min of the same epsilon and delta, and 60 bytes for each of its k", function()
+    for _, options in ipairs { {}, { epsilon = 0.01 }, { delta = 1e-6 }, { width = 100, depth = 7 } } do
+      local counters = ps.plan("count_min", options)
+      for _, k in ipairs { 1, 10, 1e6 } do
+        options.k = k
+        local plan = ps.plan("top_k", options)
+        assert.equal(counters.width, plan.width)
+        assert.equal(counters.depth, plan.depth)
+        assert.equal(counters.bytes + 60 * k, plan.bytes)
+      end
+      options.k = nil
+    end
+    assert.equal(10, ps.plan("top_k").k)
+    assert.equal(2719, ps.plan("top_k").width)
+  end)
+
+  it("is exact while no more keys have come than it lists", function()
+    local top_k, generator, truth = ps.top_k{ k = 40, width = 2, depth = 1 }, random.new(1), {}
+    for _ = 1, 2000 do
+      local key, n = ("key %d"):format(generator:integer(40)), generator:integer(9) - 1
+      truth[key] = (truth[key] or 0) + n
+      assert.equal(truth[key], top_k:add(key, n))
+    end
+    local list = hold_to_form(top_k)
+    assert.equal(40, #list)
+    for _, item in ipairs(list) do
+      assert.same({ key = item.key, count = truth[item.key], error = 0 }, item)
+    end
+    assert.equal(0, top_k:frequency "another")
+    assert.equal(0, top_k:info().error_bound)
+  end)
+
+  it("keeps the truth within its bounds, and answers add with what frequency says", function()
+    for seed = 1, 40 do
+      local generator = random.new(seed)
+      local top_k = ps.top_k{ k = generator:integer(8), width = generator:integer(20), depth = generator:integer(4),
+        seed = statistics.seed(seed) }
+      local truth, total = {}, 0
+      for i = 1, 600 do
+        local key = ("%d"):format(generator:integer(generator:integer(60)))
+        local n = generator:integer(5) - 1
+        local before = n == 0 and top_k:encode()
+        truth[key], total = (truth[key] or 0) + n, total + n
+        local answer = top_k:add(key, n)
+        assert.equal(answer, top_k:frequency(key))
+        assert.is_true(n > 0 or before == top_k:encode())
+        if i % 50 == 0 then
+          hold_to_truth(top_k, truth)
+        end
+      end
+      assert.equal(total, top_k:count())
+    end
+  end)
+
+  it("lists no key twice, however keys come, go and come again", function()
+    for seed = 1, 60 do
+      local generator, counts = random.new(seed), {}
+      local top_k = ps.top_k{ k = 10, width = 8, depth = 7, seed = statistics.seed(seed) }
+      for i = 1, 2000 do
+        local key = string.char(96 + generator:integer(generator:integer(12)))
+        counts[key] = (counts[key] or 0) + 1
+        top_k:add(key)
+        if i % 100 == 0 then
+          hold_to_truth(top_k, counts)
+        end
+        if i % 900 == 0 then
+          top_k:halve()
+          for one, n in pairs(counts) do
+            counts[one] = math.floor(n / 2)
+          end
+        end
+      end
+    end
+  end)
+
+  it("says of what entered late that a part of its count is only estimated", function()
+    local top_k, counts = ps.top_k{ k = 3 }, {}
+    for key in ("X X Y Z A B C X X A A A 1 2 3 4 5 6"):gmatch "%S" do
+      counts[key] = (counts[key] or 0) + 1
+      top_k:add(key)
+    end
+    hold_to_truth(top_k, counts)
+    local list = top_k:list()
+    assert.same({ key = "A", count = 4, error = 1 }, list[1])
+    assert.same({ key = "X", count = 4, error = 0 }, list[2])
+  end)
+
+  it("takes weights that are integers from 0 to 2^53, and no others", function()
+    local top_k = ps.top_k{ k = 2, width = 8, depth = 2 }
+    add_all(top_k, { "a", "b", "c", "c" })
+    local bytes = top_k:encode()
+    for _, bad in ipairs { -1, 0.5, 0 / 0, 1 / 0, -1 / 0, TWO_53 + 2, "3", "3x", true, {} } do
+      expect.raise_saying("an integer from 0 to 2^53", top_k.add, top_k, "a", bad)
+    end
+    for _, key in ipairs { "a", "b", "c", "new" } do
+      assert.equal(top_k:frequency(key), top_k:add(key, 0))
+    end
+    expect.same_bytes(bytes, top_k:encode())
+    assert.equal(2, top_k:add("a", 1.0))
+  end)
+
+  it("takes any weight in one step", function()
+    local top_k = ps.top_k{ k = 1, width = 1, depth = 2 }
+    assert.equal(1e6, top_k:add("a", 1e6))
+    assert.equal(1e9, top_k:add("b", 1e9))
+    assert.equal("b", top_k:list()[1].key)
+    local start = os.clock()
+    top_k:add("c", TWO_53)
+    assert.is_true(os.clock() - start < 0.01)
+    assert.equal("c", top_k:list()[1].key)
+  end)
+
+  it("keeps keys of any bytes and length, and integers as their digits", function()
+    local keys = { "", "\0", "\0\0", "a\0b", "a\0c", ("x"):rep(1e5), ("x"):rep(1e5 - 1) .. "y", "-5", "0" }
+    local top_k = ps.top_k{ k = 20 }
+    for i, key in ipairs(keys) do
+      top_k:add(key, i)
+    end
+    top_k:add(-5)
+    top_k:add(0)
+    top_k:add(7)
+    top_k:add "7"
+    local found = {}
+    for _, item in ipairs(ps.decode(top_k:encode()):list()) do
+      found[item.key] = item.count
+    end
+    for i, key in ipairs(keys) do
+      assert.equal(i + (tonumber(key) and 1 or 0), found[key])
+    end
+    assert.equal(2, found["7"])
+    assert.equal(#keys + 1, #top_k:list())
+  end)
+
+  it("holds the bytes of the keys that it lists, and no others", function()
+    local top_k = ps.top_k{ k = 8 }
+    for i = 1, 8 do
+      top_k:add(("x"):rep(999) .. i, 10)
+    end
+    local full = top_k:bytes()
+    within(8000, 9000, full - ps.top_k{ k = 8 }:bytes(), "bytes for 8 keys of 1000")
+    top_k:add(("x"):rep(1000), 100)
+    top_k:add(("y"):rep(100000))
+    assert.equal(full, top_k:bytes())
+    top_k:add(("y"):rep(100000), 100)
+    assert.equal(full + 99000, top_k:bytes())
+    assert.equal(ps.top_k{ k = 8 }:bytes(), top_k:clear():bytes())
+  end)
+
+  it("lists ties in the order of the keys' bytes", function()
+    local top_k = ps.top_k{ k = 6 }
+    for _, key in ipairs { "b", "a", "\200", "ab", "", "a\0" } do
+      top_k:add(key, 5)
+    end
+    local keys = {}
+    for i, item in ipairs(top_k:list()) do
+      keys[i] = item.key
+    end
+    assert.same({ "", "a", "a\0", "ab", "b", "\200" }, keys)
+  end)
+
+  it("is the same however the stream is cut into calls", function()
+    local stream = zipf(1, 1, 3000, 6000)
+    for i, key in ipairs(stream) do
+      stream[i] = key % 5 == 0 and ("a key of its own length" .. ("."):rep(key % 97)) .. key or key
+    end
+    for _, k in ipairs { 1, 10, 300 } do
+      local single = ps.top_k{ k = k, width = 100, depth = 3 }
+      for _, key in ipairs(stream) do
+        single:add(key)
+      end
+      for _, size in ipairs { 1, 2, 7, 100, 1023, 1024, 1025, 6000 } do
+        local cut = ps.top_k{ k = k, width = 100, depth = 3 }
+        for from = 1, #stream, size do
+          local part = {}
+          for i = from, math.min(from + size - 1, #stream) do
+            part[#part + 1] = stream[i]
+          end
+          assert.equal(#part, cut:add_many(part))
+        end
+        assert.equal(single, cut)
+        expect.same_bytes(single:encode(), cut:encode())
+        assert.equal(single:bytes(), cut:bytes())
+      end
+    end
+  end)
+end)
+
+describe("what a top_k lists", function()
+  local function hold_to_recall(seeds, events, keys)
+    for seed = 1, seeds do
+      local stream = zipf(seed, 1.1, keys, events)
+      local truth = by_string(exact(stream))
+      local ten = add_all(ps.top_k{ seed = statistics.seed(seed) }, stream)
+      local hundred = add_all(ps.top_k{ k = 100, seed = statistics.seed(seed) }, stream)
+      assert.equal(1, recall(ten, truth, 10))
+      within(0.98, 1, recall(hundred, truth, 100), "recall of the top 100")
+      for _, top_k in ipairs { ten, hundred } do
+        assert.is_true(top_k:bytes() <= 65536)
+        local k = top_k:info().k
+        for _, item in ipairs(hold_to_form(top_k)) do
+          local n = truth[item.key]
+          assert.is_true(item.count - item.error <= n and n <= item.count)
+        end
+        local phi = math.max(0.01, 1 / k)
+        local found = {}
+        for _, item in ipairs(top_k:heavy_hitters(phi)) do
+          found[item.key] = true
+        end
+        for key, n in pairs(truth) do
+          assert.is_true(n <= phi * events or found[key], key)
+        end
+      end
+    end
+  end
+
+  it("is what is there most often", function()
+    hold_to_recall(2, 200000, 100000)
+  end)
+
+  it("is what is there most often in long streams #slow", function()
+    hold_to_recall(20, 1000000, 100000)
+  end)
+
+  it("has estimates beside it that keep the bound of the counters", function()
+    local stream = zipf(31, 1, 20000, 100000)
+    local truth, beyond = by_string(exact(stream)), 0
+    local top_k = add_all(ps.top_k{ k = 20, epsilon = 0.002, delta = 0.05 }, stream)
+    local bound = top_k:info().error_bound
+    within(0.3 * 0.002 * #stream, 0.8 * 0.002 * #stream, bound, "the bound, for what is not listed")
+    for key, n in pairs(truth) do
+      beyond = beyond + (top_k:frequency(key) - n > bound and 1 or 0)
+    end
+    within(0, 0.05 * 20000, beyond, "keys beyond the bound")
+  end)
+
+  it("is iterated over as it was when that began, whatever becomes of the sketch", function()
+    local function fill()
+      return add_all(ps.top_k{ k = 5 }, zipf(2, 1, 50, 1000))
+    end
+    local expected = fill():list()
+    for _, change in ipairs {
+      function() end,
+      function(top_k) top_k:clear() end,
+      function(top_k) top_k:close() end,
+      function(top_k) top_k:add(("x"):rep(1000), 5000) end,
+      function(top_k) top_k:halve():halve() end,
+      function(top_k) top_k:merge(fill()) end,
+    } do
+      local top_k, got = fill(), {}
+      local next_item = top_k:each()
+      got[1] = next_item()
+      change(top_k)
+      top_k = nil -- luacheck: ignore 311
+      collectgarbage()
+      collectgarbage()
+      local thread = coroutine.wrap(function()
+        got[2] = next_item()
+      end)
+      thread()
+      for item in next_item do
+        got[#got + 1] = item
+      end
+      assert.same(expected, got)
+      assert.is_nil(next_item())
+      assert.is_nil(next_item())
+    end
+    assert.is_nil(ps.top_k():each()())
+  end)
+
+  it("is whole at any number of keys, and after a round trip", function()
+    local top_k = ps.top_k{ k = 5 }
+    for n = 0, 9 do
+      for _, one in ipairs { top_k, ps.decode(top_k:encode()), top_k:copy() } do
+        assert.equal(math.min(n, 5), #hold_to_form(one))
+        assert.same(top_k:list(), one:list())
+        assert.equal(math.min(n, 5), one:info().listed)
+      end
+      top_k:add(("key %d"):format(n), n + 1)
+    end
+    assert.same({}, top_k:clear():list())
+  end)
+end)
+
+describe("the heavy hitters of a top_k", function()
+  it("are those above the share of the total, and not those at it", function()
+    local top_k = ps.top_k{ k = 10 }
+    for key, n in pairs { a = 50, b = 25, c = 15, d = 10 } do
+      top_k:add(key, n)
+    end
+    for phi, keys in pairs { [0.1] = "abc", [0.14] = "abc", [0.15] = "ab", [0.25] = "a", [0.5] = "", [1] = "" } do
+      local got = {}
+      for i, item in ipairs(top_k:heavy_hitters(phi)) do
+        got[i] = item.key
+        assert.same({ key = item.key, count = top_k:frequency(item.key), error = 0 }, item)
+      end
+      assert.equal(keys, table.concat(got), phi)
+    end
+    assert.same({}, ps.top_k():heavy_hitters(0.5))
+  end)
+
+  it("are asked for with a share from 1/k to 1", function()
+    for _, k in ipairs { 1, 3, 7, 10, 49, 1000 } do
+      local top_k = ps.top_k{ k = k, width = 10, depth = 1 }
+      top_k:add "x"
+      top_k:heavy_hitters(1 / k)
+      for _, bad in ipairs { 1 / k * (1 - 2 ^ -52), 0, -1, 1 + 2 ^ -52, 95, 0 / 0, 1 / 0, "0.5", true, {} } do
+        expect.raise_saying("phi expected, a number from 1/k, which is 1/" .. k, top_k.heavy_hitters, top_k, bad)
+      end
+      expect.raise_saying("phi", top_k.heavy_hitters, top_k)
+    end
+  end)
+end)
+
+describe("a merge of top_k sketches", function()
+  local KEYS, EVENTS = 100000, 200000
+  local stream, truth
+
+  setup(function()
+    stream = zipf(5, 1.1, KEYS, EVENTS)
+    truth = by_string(exact(stream))
+  end)
+
+  -- Parts of the stream by a function of the place and the key.
+  local function split(choose, options)
+    local parts = {}
+    for i = 1, 8 do
+      parts[i] = ps.top_k(options)
+    end
+    for i, key in ipairs(stream) do
+      parts[choose(i, key)]:add(key)
+    end
+    return parts
+  end
+
+  local function hold_merged(parts, k)
+    local generator = random.new(k)
+    for _ = 1, 20 do
+      local all = ps.union((table.unpack or unpack)(generator:shuffled(parts)))
+      assert.equal(EVENTS, all:count())
+      assert.equal(1, recall(all, truth, 10))
+      for _, item in ipairs(hold_to_form(all)) do
+        local n, sum = truth[item.key], 0
+        assert.is_true(item.count - item.error <= n and n <= item.count, item.key)
+        for _, part in ipairs(parts) do
+          sum = sum + part:frequency(item.key)
+        end
+        -- The least of sums may be more than the sum of the least.
+        within(1, sum + all:info().error_bound, item.count, "the count of %s", item.key)
+      end
+    end
+    hold_to_truth(ps.union((table.unpack or unpack)(parts)), truth)
+  end
+
+  it("lists what is most frequent in all of them, in whatever order they are merged", function()
+    local generator = random.new(77)
+    for _, k in ipairs { 10, 100 } do
+      local options = { k = k, width = 5437, depth = 5 }
+      hold_merged(split(function()
+        return generator:integer(8)
+      end, options), k)
+      hold_merged(split(function(_, key)
+        return math.ceil(key / KEYS * 8)
+      end, options), k)
+      hold_merged(split(function(_, key)
+        return key % 8 + 1
+      end, options), k)
+    end
+  end)
+
+  it("adds counts and errors of what both list, and what the other's counters say of the rest", function()
+    local a, b = ps.top_k{ k = 2 }, ps.top_k{ k = 2 }
+    for key, n in pairs { both = 10, a = 5 } do
+      a:add(key, n)
+    end
+    for key, n in pairs { both = 7, b = 20 } do
+      b:add(key, n)
+    end
+    b:add("a", 3) -- is in its counters
+    local union = a:union(b)
+    assert.same({ { key = "b", count = 20, error = 0 }, { key = "both", count = 17, error = 0 } }, union:list())
+    assert.equal(8, union:frequency "a")
+    union:add("a", 100)
+    assert.same({ key = "a", count = 108, error = 8 }, union:list()[1])
+    b:add("a", 30)
+    assert.same({ key = "a", count = 33, error = 3 }, b:list()[1])
+    assert.same({ key = "a", count = 38, error = 3 }, a:union(b):list()[1])
+  end)
+
+  it("is exact while all keys find room", function()
+    local parts, whole = {}, ps.top_k{ k = 50, width = 3, depth = 1 }
+    for i = 1, 4 do
+      parts[i] = ps.top_k{ k = 50, width = 3, depth = 1 }
+    end
+    for i = 1, 900 do
+      whole:add(i * i % 47)
+      parts[i % 4 + 1]:add(i * i % 47)
+    end
+    expect.same_bytes(whole:encode(), ps.union(parts[2], parts[1], parts[4], parts[3]):encode())
+  end)
+end)
+
+describe("halving a top_k", function()
+  -- A truth that is halved as often.
+  local function halved(counts)
+    local half = {}
+    for key, n in pairs(counts) do
+      half[key] = math.floor(n / 2)
+    end
+    return half
+  end
+
+  it("leaves half of what each key stands for, and the bounds hold for that", function()
+    for seed = 1, 30 do
+      local generator, truth, total = random.new(seed), {}, 0
+      local top_k = ps.top_k{ k = 5, width = 12, depth = 2, seed = statistics.seed(seed) }
+      for _ = 1, 12 do
+        for _ = 1, 80 do
+          local key, n = ("%d"):format(generator:integer(generator:integer(40))), generator:integer(4)
+          truth[key], total = (truth[key] or 0) + n, total + n
+          top_k:add(key, n)
+        end
+        truth, total = halved(truth), math.floor(total / 2)
+        assert.equal(top_k, top_k:halve())
+        assert.equal(total, top_k:count())
+        hold_to_truth(top_k, truth)
+        assert.equal(top_k, ps.decode(top_k:encode()))
+      end
+    end
+  end)
+
+  it("takes a key that comes no more off the list after the logarithm of its count and one time", function()
+    for _, n in ipairs { 1, 2, 3, 4, 7, 8, 1000, 1023, 1024, 2 ^ 40 - 1, 2 ^ 40 } do
+      local top_k, times = ps.top_k{ k = 3 }, 0
+      top_k:add("hot", n)
+      repeat
+        assert.equal("hot", top_k:list()[1].key)
+        top_k:halve()
+        times = times + 1
+      until #top_k:list() == 0
+      local log = 0
+      while 2 ^ (log + 1) <= n do
+        log = log + 1
+      end
+      assert.equal(log + 1, times)
+      assert.equal(0, top_k:frequency "hot")
+      expect.same_bytes(ps.top_k{ k = 3 }:encode(), top_k:encode())
+    end
+  end)
+
+  it("lets what is hot now overtake what was", function()
+    local top_k = ps.top_k{ k = 1 }
+    top_k:add("old", 100)
+    for _ = 1, 3 do
+      top_k:halve()
+      top_k:add("new", 10)
+    end
+    assert.equal("new", top_k:list()[1].key)
+    assert.is_true(top_k:frequency "old" >= 12)
+  end)
+end)
+
+describe("a top_k at its limits", function()
+  it("counts listed keys beyond what its counters hold, up to 2^53, and says so there", function()
+    local top_k = ps.top_k{ k = 2 }
+    top_k:add("x", 2 ^ 32)
+    assert.equal(2 ^ 40 + 2 ^ 32, top_k:add("x", 2 ^ 40))
+    assert.is_false(top_k:info().saturated)
+    assert.equal(TWO_53, top_k:add("x", TWO_53 - 2 ^ 40 - 2 ^ 32))
+    assert.is_false(top_k:info().saturated)
+    assert.equal(TWO_53, top_k:add "x")
+    assert.is_true(top_k:info().saturated)
+    assert.equal(TWO_53, top_k:count())
+    local back = assert(ps.decode(top_k:encode()))
+    assert.equal(top_k, back)
+    assert.is_true(back:info().saturated)
+    local union = top_k:union(back)
+    assert.same({ { key = "x", count = TWO_53, error = 0 } }, union:list())
+    assert.equal(union, ps.decode(union:encode()))
+    assert.is_true(ps.top_k{ k = 2 }:merge(top_k):info().saturated)
+    assert.is_false(top_k:clear():info().saturated)
+  end)
+
+  it("says when the total has stopped at 2^53 though no count has", function()
+    local top_k = ps.top_k{ k = 3 }
+    top_k:add("a", 2 ^ 52)
+    top_k:add("b", 2 ^ 52)
+    assert.is_false(top_k:info().saturated)
+    top_k:add "c"
+    assert.equal(TWO_53, top_k:count())
+    assert.is_true(top_k:info().saturated)
+    assert.equal(top_k, ps.decode(top_k:encode()))
+  end)
+
+  it("says when a counter has stopped", function()
+    local top_k = ps.top_k{ k = 1 }
+    top_k:add("a", 2 ^ 33)
+    assert.equal(2 ^ 32 - 1, top_k:add("b", 2 ^ 32 - 1))
+    assert.is_false(top_k:info().saturated)
+    assert.equal(2 ^ 32 - 1, top_k:add "b")
+    assert.is_true(top_k:info().saturated)
+    assert.equal(2 ^ 32 - 1, top_k:frequency "b")
+    assert.equal(top_k, ps.decode(top_k:encode()))
+    top_k:add("b", 2 ^ 34)
+    assert.equal(2 ^ 34 + 2 ^ 32 - 1, top_k:list()[1].count)
+    assert.equal(top_k, ps.decode(top_k:encode()))
+    assert.equal(top_k:union(top_k), top_k:copy():merge(top_k))
+  end)
+
+  it("refuses a key that it would have to list and has no room for, and is unchanged", function()
+    local plan = ps.plan("top_k", { k = 8 }).bytes
+    local top_k = ps.top_k{ k = 8, max_bytes = plan + 100 }
+    for i = 1, 6 do
+      top_k:add(("%010d"):format(i), 10)
+    end
+    local bytes, held = top_k:encode(), top_k:bytes()
+    local message = expect.refusal("full", top_k:add(("x"):rep(41)))
+    assert.is_truthy(message:find(("limit %d"):format(plan + 100), 1, true), message)
+    expect.refusal("full", top_k:add(("x"):rep(1e6), 100))
+    expect.same_bytes(bytes, top_k:encode())
+    assert.equal(held, top_k:bytes())
+    local n, problem, code = top_k:add_many { "a", ("x"):rep(40), "b" }
+    assert.equal(1, n)
+    assert.equal("string", type(problem))
+    assert.equal("full", code)
+    assert.equal(1, top_k:frequency "a")
+    assert.equal(0, top_k:frequency "b")
+    assert.equal(1, top_k:add(("x"):rep(39)))
+    assert.equal(1, top_k:add(("y"):rep(1e6))) -- is not listed, so it needs no room
+    bytes = top_k:encode()
+    expect.refusal("full", top_k:add(("y"):rep(1e6), 2))
+    expect.same_bytes(bytes, top_k:encode())
+  end)
+
+  it("refuses a union whose keys pass the limit, and is unchanged", function()
+    local plan = ps.plan("top_k", { k = 8 }).bytes
+    local a, b = ps.top_k{ k = 8, max_bytes = plan + 100 }, ps.top_k{ k = 8 }
+    a:add(("a"):rep(60))
+    b:add(("b"):rep(500))
+    local bytes = a:encode()
+    expect.raise_saying("full", a.merge, a, b)
+    expect.same_bytes(bytes, a:encode())
+    assert.equal(2, #b:union(a):list())
+  end)
+end)
