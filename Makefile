@@ -17,7 +17,7 @@ CORE = \
   membership/bloom_layers.c membership/scalable_bloom.c \
   membership/counting_bloom.c \
   membership/cuckoo.c membership/cuckoo_growth.c membership/cuckoo_plan.c \
-  membership/cuckoo_table.c \
+  membership/cuckoo_search.c membership/cuckoo_table.c \
   membership/fuse.c membership/fuse_build.c \
   frequency/count_min.c frequency/ranking.c frequency/top_k.c \
   cardinality/hyperloglog.c cardinality/hyperloglog_estimate.c \

@@ -48,6 +48,7 @@ build = {
         "csrc/membership/cuckoo.c",
         "csrc/membership/cuckoo_growth.c",
         "csrc/membership/cuckoo_plan.c",
+        "csrc/membership/cuckoo_search.c",
         "csrc/membership/cuckoo_table.c",
         "csrc/membership/fuse.c",
         "csrc/membership/fuse_build.c",

@@ -27,7 +27,8 @@ given, @{probsketch.max_bytes}
 */
 
 /***
-Adds a key, once more if it is there already. O(1); a growing filter doubles now and then, O(size).
+Adds a key, once more if it is there already. O(1), also when it is refused; a growing filter
+doubles now and then, O(size).
 @function cuckoo:add
 @tparam string|integer key
 @treturn ?bool true; or nil when there is no place for it: then nothing has changed. No filter takes

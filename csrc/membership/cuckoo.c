@@ -77,7 +77,7 @@ static enum ps_status plan(struct ps_sketch *sketch, const struct ps_options *as
   cuckoo->growth = (uint8_t)growth;
   cuckoo->buckets = ps_cuckoo_buckets(cuckoo->capacity, cuckoo->bucket_size);
   cuckoo->fingerprint_bits = (uint8_t)bits_for(cuckoo, cuckoo->fp_rate);
-  ps_cuckoo_shape_after(cuckoo, 0);
+  ps_cuckoo_set_doublings(cuckoo, 0);
   return PS_OK;
 }
 
@@ -126,7 +126,7 @@ static enum ps_status validate(struct ps_sketch *sketch, struct ps_error *error)
                    "fingerprint_bits out of range (expected %u to %d for the rate, got %u)", bits,
                    PS_CUCKOO_BITS_MAX, cuckoo->fingerprint_bits);
   }
-  ps_cuckoo_shape_after(cuckoo, 0);
+  ps_cuckoo_set_doublings(cuckoo, 0);
   return PS_OK;
 }
 
@@ -139,7 +139,7 @@ static uint64_t size(const struct ps_sketch *sketch)
 {
   const struct ps_cuckoo *cuckoo = (const struct ps_cuckoo *)sketch;
   struct ps_cuckoo_shape shape =
-      ps_cuckoo_shape(cuckoo->buckets / 2, cuckoo->bucket_size, cuckoo->fingerprint_bits);
+      ps_cuckoo_shape(cuckoo->buckets / 2, cuckoo->bucket_size, cuckoo->fingerprint_bits, 0, 0);
   return ps_cuckoo_table_size(&shape);
 }
 
@@ -165,7 +165,8 @@ static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *err
 {
   const struct ps_cuckoo *cuckoo = (const struct ps_cuckoo *)sketch;
   if (!ps_cuckoo_table_valid(&cuckoo->shape, sketch->payload)) {
-    return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (bits set behind the last slot)");
+    return ps_fail(error, PS_ERR_CORRUPT,
+                   "corrupt payload (bits set where no fingerprint has any)");
   }
   return PS_OK;
 }
@@ -179,7 +180,10 @@ static void attach(struct ps_sketch *sketch)
 static void clear(struct ps_sketch *sketch)
 {
   struct ps_cuckoo *cuckoo = (struct ps_cuckoo *)sketch;
-  ps_cuckoo_shrink(cuckoo);
+  ps_cuckoo_set_doublings(cuckoo, 0);
+  if (owns(sketch)) {
+    ps_cuckoo_trim(cuckoo);
+  }
   memset(sketch->payload, 0, (size_t)ps_cuckoo_table_size(&cuckoo->shape));
   cuckoo->count = 0;
 }
@@ -187,7 +191,7 @@ static void clear(struct ps_sketch *sketch)
 static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
 {
   const struct ps_cuckoo *x = (const struct ps_cuckoo *)a, *y = (const struct ps_cuckoo *)b;
-  return x->doublings == y->doublings &&
+  return x->shape.doublings == y->shape.doublings &&
          memcmp(a->payload, b->payload, (size_t)ps_cuckoo_table_size(&x->shape)) == 0;
 }
 
@@ -209,7 +213,7 @@ static uint64_t encoded_max(const struct ps_sketch *sketch)
   const unsigned doublings = PS_CUCKOO_DOUBLINGS_MAX;
   uint64_t half = cuckoo->buckets / 2;
   struct ps_cuckoo_shape shape =
-      ps_cuckoo_shape(half << doublings, cuckoo->bucket_size, cuckoo->fingerprint_bits - doublings);
+      ps_cuckoo_shape(half, cuckoo->bucket_size, cuckoo->fingerprint_bits, doublings, doublings);
   return half > UINT64_MAX >> doublings ? UINT64_MAX : ps_cuckoo_table_size(&shape);
 }
 
@@ -223,9 +227,8 @@ static enum ps_status decode(struct ps_sketch *sketch, const unsigned char *byte
                              bool is_flat, struct ps_error *error)
 {
   struct ps_cuckoo *cuckoo = (struct ps_cuckoo *)sketch;
-  uint32_t doublings = 0;
-  while (encoded_size(sketch) < n && doublings < PS_CUCKOO_DOUBLINGS_MAX) {
-    ps_cuckoo_shape_after(cuckoo, ++doublings);
+  while (encoded_size(sketch) < n && cuckoo->shape.spare > 0) {
+    ps_cuckoo_set_doublings(cuckoo, cuckoo->shape.doublings + 1);
   }
   if (is_flat || encoded_size(sketch) != n) {
     return ps_fail(error, PS_ERR_CORRUPT,
@@ -242,7 +245,8 @@ static enum ps_status decode(struct ps_sketch *sketch, const unsigned char *byte
 
 enum ps_status ps_cuckoo_add(struct ps_cuckoo *cuckoo, uint64_t hash, struct ps_error *error)
 {
-  return ps_cuckoo_insert(cuckoo, ps_cuckoo_entry(&cuckoo->shape, hash), error);
+  return ps_cuckoo_insert(cuckoo, ps_cuckoo_entry(&cuckoo->shape, hash), PS_CUCKOO_SPARSEST_ADD,
+                          error);
 }
 
 bool ps_cuckoo_remove(struct ps_cuckoo *cuckoo, uint64_t hash)
@@ -274,38 +278,23 @@ static enum ps_status add_all(struct ps_cuckoo *cuckoo, const uint64_t *hashes, 
   return status;
 }
 
-/* Memory can only be wanting for a doubling, which then comes after hashes that went in: a batch
- * that comes to one keeps a copy to go back to. */
-static enum ps_status add_on_copy(struct ps_cuckoo *cuckoo, const uint64_t *hashes, size_t n,
-                                  size_t *changed, struct ps_error *error)
-{
-  struct ps_cuckoo before = *cuckoo;
-  *changed = 0;
-  enum ps_status status = ps_cuckoo_clone(&before, cuckoo, error);
-  if (status != PS_OK) {
-    return status;
-  }
-  status = add_all(cuckoo, hashes, n, changed, error);
-  if (status == PS_ERR_MEMORY) {
-    *changed = 0;
-    ps_cuckoo_give_back(cuckoo);
-    *cuckoo = before;
-  } else {
-    ps_cuckoo_give_back(&before);
-  }
-  return status;
-}
-
-/* One that does not, but meets a crowd that only a doubling dissolves, may be one in a million:
- * want of memory is then want of room. */
+/* Memory is only wanting for a doubling, which comes after hashes that went in: so it is taken
+ * before. A batch that does not come to one, but to a crowd that only a doubling dissolves, may be
+ * one in a million: want of memory is then want of room. */
 static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
                                  size_t *changed, struct ps_error *error)
 {
   struct ps_cuckoo *cuckoo = (struct ps_cuckoo *)sketch;
-  if (n > ps_cuckoo_left(cuckoo)) {
-    return add_on_copy(cuckoo, hashes, n, changed, error);
+  const bool doubles = n > ps_cuckoo_left(cuckoo);
+  *changed = 0;
+  enum ps_status status = doubles ? ps_cuckoo_reserve(cuckoo, n, error) : PS_OK;
+  if (status != PS_OK) {
+    return status;
   }
-  enum ps_status status = add_all(cuckoo, hashes, n, changed, error);
+  status = add_all(cuckoo, hashes, n, changed, error);
+  if (doubles) {
+    ps_cuckoo_trim(cuckoo);
+  }
   return status == PS_ERR_MEMORY && *changed > 0 ? ps_cuckoo_full(cuckoo, error) : status;
 }
 
@@ -332,7 +321,7 @@ static uint64_t count(const struct ps_sketch *sketch)
 double ps_cuckoo_rate(const struct ps_cuckoo *cuckoo)
 {
   double compared = (double)cuckoo->count / (double)cuckoo->shape.half;
-  return -expm1(compared * log1p(-ps_cuckoo_equal(cuckoo->shape.bits)));
+  return -expm1(compared * log1p(-ps_cuckoo_equal(cuckoo->shape.bits, cuckoo->shape.spare)));
 }
 
 /* Adds the entries of `source`, each as it is known in the shape that the filter has by then. */
@@ -341,15 +330,15 @@ static enum ps_status insert_all(struct ps_cuckoo *cuckoo, const struct ps_cucko
 {
   const unsigned char *table = source->sketch.payload;
   struct ps_cuckoo_entry entry;
+  const uint32_t present = cuckoo->shape.doublings, needed = source->shape.doublings;
   enum ps_status status = PS_OK;
-  while (status == PS_OK && cuckoo->doublings < source->doublings) {
-    status = ps_cuckoo_grow(cuckoo, error);
+  if (present < needed) {
+    status = ps_cuckoo_grow(cuckoo, needed - present, error);
   }
   uint64_t slot = 0;
   while (status == PS_OK && ps_cuckoo_table_next(&source->shape, table, &slot, &entry)) {
-    uint32_t doublings = cuckoo->doublings - source->doublings;
-    entry = ps_cuckoo_entry_in_larger(&source->shape, entry, doublings);
-    status = ps_cuckoo_insert(cuckoo, entry, error);
+    entry = ps_cuckoo_entry_in_larger(&source->shape, entry, cuckoo->shape.doublings - needed);
+    status = ps_cuckoo_insert(cuckoo, entry, PS_CUCKOO_SPARSEST_MERGE, error);
   }
   return status;
 }
@@ -360,7 +349,7 @@ static enum ps_status merge_copy(struct ps_cuckoo *merged, const struct ps_cucko
                                  const struct ps_cuckoo *source, struct ps_error *error)
 {
   if (target->count == 0 && ps_cuckoo_may_be(target, &source->shape)) {
-    ps_cuckoo_shape_after(merged, source->doublings);
+    ps_cuckoo_set_doublings(merged, source->shape.doublings);
     merged->count = source->count;
     return ps_cuckoo_clone(merged, source, error);
   }
@@ -413,7 +402,7 @@ static void inspect(const struct ps_sketch *sketch, struct ps_report *report)
   uint64_t buckets = 2 * cuckoo->shape.half, slots = buckets * cuckoo->bucket_size;
   report->integer(report, "buckets", buckets);
   report->integer(report, "fingerprint_bits", cuckoo->shape.bits);
-  report->integer(report, "doublings", cuckoo->doublings);
+  report->integer(report, "doublings", cuckoo->shape.doublings);
   report->integer(report, "count", cuckoo->count);
   report->number(report, "target_fp_rate", cuckoo->fp_rate);
   report->number(report, "fp_rate", ps_cuckoo_rate(cuckoo));

@@ -6,12 +6,12 @@
  * is still found.
  *
  * A fixed filter is one table in its caller's memory. A growing one starts small and with longer
- * fingerprints; when it is full it doubles its buckets, to which each fingerprint gives its first
- * bit. So it is one table at any time, a key is known by the same bits of its hash from first to
- * last, and the rate stays below what was asked for until the last doubling has filled up. (A list
- * of tables would need fewer bits while it is short, but it loses keys: what is removed may be
- * found in another table first, where its fingerprint is that of a key which is different
- * elsewhere.) */
+ * fingerprints; when it is full each bucket is split in two, and the first bit of a fingerprint
+ * says to which it goes. So it is one table at any time, a key is known by the same bits of its
+ * hash from first to last, and the rate stays below what was asked for until the last doubling has
+ * filled up. (A list of tables would need fewer bits while it is short, but it loses keys: what is
+ * removed may be found in another table first, where its fingerprint is that of a key which is
+ * different elsewhere.) */
 #ifndef PS_MEMBERSHIP_CUCKOO_H
 #define PS_MEMBERSHIP_CUCKOO_H
 
@@ -34,7 +34,6 @@ struct ps_cuckoo {
   uint8_t fingerprint_bits; /* before it grows */
   uint8_t growth;           /* 0: fixed, 2: doubles */
   /* Derived. */
-  uint32_t doublings;
   struct ps_cuckoo_shape shape;
   uint64_t count;
 };

@@ -5,11 +5,11 @@
 
 #include "membership/cuckoo_plan.h"
 
-void ps_cuckoo_shape_after(struct ps_cuckoo *cuckoo, uint32_t doublings)
+void ps_cuckoo_set_doublings(struct ps_cuckoo *cuckoo, uint32_t doublings)
 {
-  cuckoo->doublings = doublings;
-  cuckoo->shape = ps_cuckoo_shape(cuckoo->buckets / 2 << doublings, cuckoo->bucket_size,
-                                  cuckoo->fingerprint_bits - doublings);
+  cuckoo->shape =
+      ps_cuckoo_shape(cuckoo->buckets / 2, cuckoo->bucket_size, cuckoo->fingerprint_bits,
+                      cuckoo->growth == 0 ? 0 : PS_CUCKOO_DOUBLINGS_MAX, doublings);
 }
 
 static uint64_t slots_of(const struct ps_cuckoo *cuckoo)
@@ -17,20 +17,50 @@ static uint64_t slots_of(const struct ps_cuckoo *cuckoo)
   return 2 * cuckoo->shape.half * cuckoo->bucket_size;
 }
 
+static uint64_t room_of(const struct ps_cuckoo *cuckoo)
+{
+  return ps_cuckoo_room(slots_of(cuckoo), cuckoo->bucket_size);
+}
+
 /* ---- memory ---- */
+
+/* PS_ERR_MEMORY, for a table of the shape. */
+static enum ps_status no_memory(const struct ps_cuckoo *cuckoo, struct ps_error *error)
+{
+  return ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)",
+                 ps_cuckoo_table_size(&cuckoo->shape));
+}
+
+/* Has the payload in a block of so many bytes; false, and it is where it was, if there is none. */
+static bool resize(struct ps_cuckoo *cuckoo, uint64_t bytes)
+{
+  const struct ps_memory *memory = cuckoo->sketch.memory;
+  unsigned char *block = NULL;
+  if (bytes <= SIZE_MAX) {
+    block = memory->resize(memory->context, cuckoo->sketch.payload, (size_t)cuckoo->sketch.held,
+                           (size_t)bytes);
+  }
+  if (block != NULL) {
+    cuckoo->sketch.payload = block;
+    cuckoo->sketch.held = bytes;
+  }
+  return block != NULL;
+}
+
+/* A new block, without looking at the old one. */
+static bool allocate(struct ps_cuckoo *cuckoo)
+{
+  cuckoo->sketch.payload = NULL;
+  cuckoo->sketch.held = 0;
+  return resize(cuckoo, ps_cuckoo_table_size(&cuckoo->shape));
+}
 
 enum ps_status ps_cuckoo_take(struct ps_cuckoo *cuckoo, struct ps_error *error)
 {
-  const struct ps_memory *memory = cuckoo->sketch.memory;
-  uint64_t bytes = ps_cuckoo_table_size(&cuckoo->shape);
-  cuckoo->sketch.held = 0;
-  cuckoo->sketch.payload =
-      bytes <= SIZE_MAX ? memory->resize(memory->context, NULL, 0, (size_t)bytes) : NULL;
-  if (cuckoo->sketch.payload == NULL) {
-    return ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)", bytes);
+  if (!allocate(cuckoo)) {
+    return no_memory(cuckoo, error);
   }
-  cuckoo->sketch.held = bytes;
-  memset(cuckoo->sketch.payload, 0, (size_t)bytes);
+  memset(cuckoo->sketch.payload, 0, (size_t)cuckoo->sketch.held);
   return PS_OK;
 }
 
@@ -47,26 +77,18 @@ void ps_cuckoo_give_back(struct ps_cuckoo *cuckoo)
 enum ps_status ps_cuckoo_clone(struct ps_cuckoo *copy, const struct ps_cuckoo *source,
                                struct ps_error *error)
 {
-  enum ps_status status = ps_cuckoo_take(copy, error);
-  if (status == PS_OK) {
-    memcpy(copy->sketch.payload, source->sketch.payload, (size_t)copy->sketch.held);
+  if (!allocate(copy)) {
+    return no_memory(copy, error);
   }
-  return status;
+  memcpy(copy->sketch.payload, source->sketch.payload, (size_t)copy->sketch.held);
+  return PS_OK;
 }
 
-void ps_cuckoo_shrink(struct ps_cuckoo *cuckoo)
+void ps_cuckoo_trim(struct ps_cuckoo *cuckoo)
 {
-  const struct ps_memory *memory = cuckoo->sketch.memory;
-  if (cuckoo->doublings == 0) {
-    return;
-  }
-  ps_cuckoo_shape_after(cuckoo, 0);
   uint64_t bytes = ps_cuckoo_table_size(&cuckoo->shape);
-  void *block = memory->resize(memory->context, cuckoo->sketch.payload, (size_t)cuckoo->sketch.held,
-                               (size_t)bytes);
-  if (block != NULL) {
-    cuckoo->sketch.payload = block;
-    cuckoo->sketch.held = bytes;
+  if (cuckoo->sketch.held > bytes) {
+    resize(cuckoo, bytes);
   }
 }
 
@@ -84,69 +106,65 @@ bool ps_cuckoo_may_be(const struct ps_cuckoo *cuckoo, const struct ps_cuckoo_sha
   return shape->half <= cuckoo->shape.half || (bytes <= limit && limit - bytes >= PS_STRUCT_MAX);
 }
 
-static bool may_double(const struct ps_cuckoo *cuckoo)
+/* Makes `next` what the filter is after one more doubling, but for its table; false if it may not
+ * double. */
+static bool next_of(struct ps_cuckoo *next, const struct ps_cuckoo *cuckoo)
 {
-  struct ps_cuckoo next = *cuckoo;
-  if (cuckoo->growth == 0 || cuckoo->doublings == PS_CUCKOO_DOUBLINGS_MAX) {
+  if (cuckoo->shape.spare == 0) {
     return false;
   }
-  ps_cuckoo_shape_after(&next, cuckoo->doublings + 1);
-  return ps_cuckoo_may_be(cuckoo, &next.shape);
-}
-
-static uint64_t room_of(const struct ps_cuckoo *cuckoo)
-{
-  return ps_cuckoo_room(slots_of(cuckoo), cuckoo->bucket_size);
+  *next = *cuckoo;
+  ps_cuckoo_set_doublings(next, cuckoo->shape.doublings + 1);
+  return ps_cuckoo_may_be(cuckoo, &next->shape);
 }
 
 uint64_t ps_cuckoo_left(const struct ps_cuckoo *cuckoo)
 {
+  struct ps_cuckoo next;
   if (cuckoo->growth == 0) {
     return UINT64_MAX;
   }
   uint64_t room = room_of(cuckoo);
-  return cuckoo->count < room ? room - cuckoo->count : may_double(cuckoo) ? 0 : UINT64_MAX;
+  return cuckoo->count < room ? room - cuckoo->count : next_of(&next, cuckoo) ? 0 : UINT64_MAX;
 }
 
-/* Makes `next` a copy of the filter with twice the buckets. */
-static enum ps_status make_double(struct ps_cuckoo *next, const struct ps_cuckoo *cuckoo,
-                                  struct ps_error *error)
+/* Memory for the filter with the shape of `largest`. */
+static enum ps_status hold(struct ps_cuckoo *cuckoo, const struct ps_cuckoo *largest,
+                           struct ps_error *error)
 {
-  const unsigned char *table = cuckoo->sketch.payload;
-  struct ps_cuckoo_entry entry;
-  *next = *cuckoo;
-  if (!may_double(cuckoo)) {
-    return ps_cuckoo_full(cuckoo, error);
+  uint64_t bytes = ps_cuckoo_table_size(&largest->shape);
+  return bytes <= cuckoo->sketch.held || resize(cuckoo, bytes) ? PS_OK : no_memory(largest, error);
+}
+
+enum ps_status ps_cuckoo_reserve(struct ps_cuckoo *cuckoo, uint64_t keys, struct ps_error *error)
+{
+  struct ps_cuckoo next, largest = *cuckoo;
+  while (keys > ps_cuckoo_left(&largest) && next_of(&next, &largest)) {
+    largest = next;
   }
-  ps_cuckoo_shape_after(next, cuckoo->doublings + 1);
-  enum ps_status status = ps_cuckoo_take(next, error);
+  return hold(cuckoo, &largest, error);
+}
+
+enum ps_status ps_cuckoo_grow(struct ps_cuckoo *cuckoo, unsigned doublings, struct ps_error *error)
+{
+  struct ps_cuckoo next, largest = *cuckoo;
+  for (unsigned i = 0; i < doublings; i++) {
+    if (!next_of(&next, &largest)) {
+      return ps_cuckoo_full(cuckoo, error);
+    }
+    largest = next;
+  }
+  enum ps_status status = hold(cuckoo, &largest, error);
   if (status != PS_OK) {
     return status;
   }
-  for (uint64_t slot = 0; ps_cuckoo_table_next(&cuckoo->shape, table, &slot, &entry);) {
-    entry = ps_cuckoo_entry_in_larger(&cuckoo->shape, entry, 1);
-    if (!ps_cuckoo_table_insert(&next->shape, next->sketch.payload, entry)) {
-      ps_cuckoo_give_back(next);
-      return ps_cuckoo_full(cuckoo, error);
-    }
+  size_t present = (size_t)ps_cuckoo_table_size(&cuckoo->shape);
+  size_t then = (size_t)ps_cuckoo_table_size(&largest.shape);
+  memset(cuckoo->sketch.payload + present, 0, then - present);
+  for (unsigned i = 0; i < doublings; i++) {
+    ps_cuckoo_table_double(&cuckoo->shape, cuckoo->sketch.payload);
   }
   return PS_OK;
-}
-
-static void replace(struct ps_cuckoo *cuckoo, const struct ps_cuckoo *next)
-{
-  ps_cuckoo_give_back(cuckoo);
-  *cuckoo = *next;
-}
-
-enum ps_status ps_cuckoo_grow(struct ps_cuckoo *cuckoo, struct ps_error *error)
-{
-  struct ps_cuckoo next;
-  enum ps_status status = make_double(&next, cuckoo, error);
-  if (status == PS_OK) {
-    replace(cuckoo, &next);
-  }
-  return status;
 }
 
 /* ---- keys ---- */
@@ -158,20 +176,35 @@ static bool insert(struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry entry)
   return inserted;
 }
 
-static enum ps_status grow_and_insert(struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry entry,
-                                      struct ps_error *error)
+static bool fits(const struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry entry, unsigned doublings)
 {
-  struct ps_cuckoo next;
-  enum ps_status status = make_double(&next, cuckoo, error);
-  if (status != PS_OK) {
-    return status;
+  return ps_cuckoo_table_fits(&cuckoo->shape, cuckoo->sketch.payload, entry, doublings);
+}
+
+/* After how many doublings, that it may make, there is a place for the entry; 0 if after none. */
+static unsigned doublings_for(const struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry entry,
+                              uint64_t sparsest)
+{
+  struct ps_cuckoo next, last = *cuckoo;
+  for (unsigned n = 1; cuckoo->count >= room_of(&last) / sparsest && next_of(&next, &last); n++) {
+    if (fits(cuckoo, entry, n)) {
+      return n;
+    }
+    last = next;
   }
-  if (!insert(&next, ps_cuckoo_entry_in_larger(&cuckoo->shape, entry, 1))) {
-    ps_cuckoo_give_back(&next);
-    return ps_cuckoo_full(cuckoo, error);
+  return 0;
+}
+
+/* The entry fits then: the same search finds its place. */
+static enum ps_status grow_and_insert(struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry entry,
+                                      unsigned doublings, struct ps_error *error)
+{
+  entry = ps_cuckoo_entry_in_larger(&cuckoo->shape, entry, doublings);
+  enum ps_status status = ps_cuckoo_grow(cuckoo, doublings, error);
+  if (status == PS_OK) {
+    insert(cuckoo, entry);
   }
-  replace(cuckoo, &next);
-  return PS_OK;
+  return status;
 }
 
 /* Both buckets are full of this key, and would be in a larger table. */
@@ -181,22 +214,13 @@ static bool is_crowd(const struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry entr
          2u * cuckoo->bucket_size;
 }
 
-/* A table that is not yet full may have no room where keys are crowded, beside many copies of one,
- * and doubling helps. Where keys were chosen to crowd it would go on for ever: so not below an
- * eighth of what the table is made for. */
-static bool may_help(const struct ps_cuckoo *cuckoo)
-{
-  return cuckoo->growth != 0 && cuckoo->count >= room_of(cuckoo) / 8;
-}
-
+/* One that is full doubles for the next key that fits then. Below that, where keys are crowded,
+ * beside many copies of one, there may be no place either: then it doubles until there is. */
 enum ps_status ps_cuckoo_insert(struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry entry,
-                                struct ps_error *error)
+                                uint64_t sparsest, struct ps_error *error)
 {
-  if (ps_cuckoo_left(cuckoo) == 0 && !is_crowd(cuckoo, entry)) {
-    enum ps_status status = grow_and_insert(cuckoo, entry, error);
-    if (status != PS_ERR_FULL) {
-      return status;
-    }
+  if (ps_cuckoo_left(cuckoo) == 0 && fits(cuckoo, entry, 1)) {
+    return grow_and_insert(cuckoo, entry, 1, error);
   }
   if (insert(cuckoo, entry)) {
     return PS_OK;
@@ -205,5 +229,7 @@ enum ps_status ps_cuckoo_insert(struct ps_cuckoo *cuckoo, struct ps_cuckoo_entry
     return ps_fail(error, PS_ERR_FULL, "full (the key is there %u times, the most there can be)",
                    2u * cuckoo->bucket_size);
   }
-  return may_help(cuckoo) ? grow_and_insert(cuckoo, entry, error) : ps_cuckoo_full(cuckoo, error);
+  unsigned doublings = doublings_for(cuckoo, entry, sparsest);
+  return doublings == 0 ? ps_cuckoo_full(cuckoo, error)
+                        : grow_and_insert(cuckoo, entry, doublings, error);
 }

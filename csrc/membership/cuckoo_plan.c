@@ -51,17 +51,17 @@ uint64_t ps_cuckoo_buckets(uint64_t keys, unsigned bucket_size)
   return buckets;
 }
 
-/* 2^-f + 2^(1 - 2 f), since 0 counts as 1. */
-double ps_cuckoo_equal(unsigned bits)
+/* Of bits that are kept, 2^-f + 2^(1 - 2 f), since 0 counts as 1. */
+double ps_cuckoo_equal(unsigned bits, unsigned spare)
 {
-  double values = (double)(UINT64_C(1) << bits);
-  return (1 + 2 / values) / values;
+  double kept = (double)(UINT64_C(1) << (bits - spare)), values = (double)(UINT64_C(1) << bits);
+  return (1 + 2 / kept) / values;
 }
 
 /* An absent key is compared with the fingerprints of two buckets: a bound on its rate. */
 static double rate_of(double keys, double buckets, unsigned bits)
 {
-  return 2 * keys / buckets * ps_cuckoo_equal(bits);
+  return 2 * keys / buckets * ps_cuckoo_equal(bits, 0);
 }
 
 /* The expected number of groups of 2 b + 1 keys with the same two buckets, which are a bucket too

@@ -299,7 +299,7 @@ static void check_counting_bloom(uint64_t capacity, double rate, unsigned width,
 
 struct slots {
   uint64_t half, fingerprints[1 << 16];
-  unsigned bucket_size, bits;
+  unsigned bucket_size, bits, spare, doublings;
 };
 
 static unsigned taken(const struct slots *slots, uint64_t bucket)
@@ -311,18 +311,49 @@ static unsigned taken(const struct slots *slots, uint64_t bucket)
   return n;
 }
 
-/* As long as nothing has to move. */
-static void put_key(struct slots *slots, uint64_t hash)
+static void put_in(struct slots *slots, uint64_t bucket, uint64_t fingerprint)
 {
-  uint64_t fraction = hash * slots->half, x = fraction >> (64 - slots->bits);
-  uint64_t fingerprint = x == 0 ? 1 : x, home = test_multiply_high(hash, slots->half);
-  x = fingerprint * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-  uint64_t other = (home + test_multiply_high(x, slots->half)) % slots->half + slots->half;
-  uint64_t bucket = taken(slots, home) <= taken(slots, other) ? home : other;
   unsigned slot = taken(slots, bucket);
   CHECK(slot < slots->bucket_size);
   slots->fingerprints[bucket * slots->bucket_size + slot] = fingerprint;
+}
+
+static uint64_t distance(const struct slots *slots, uint64_t fingerprint)
+{
+  uint64_t kept = UINT64_C(1) << (slots->bits - slots->spare);
+  uint64_t x = fingerprint % kept * UINT64_C(0xbf58476d1ce4e5b9);
+  return test_multiply_high((x ^ x >> 27) * UINT64_C(0x94d049bb133111eb), slots->half);
+}
+
+/* As long as nothing has to move. */
+static void put_key(struct slots *slots, uint64_t hash)
+{
+  uint64_t x = hash * slots->half >> (64 - slots->bits), kept = slots->bits - slots->spare;
+  uint64_t fingerprint = x % (UINT64_C(1) << kept) == 0 ? x + 1 : x;
+  uint64_t home = test_multiply_high(hash, slots->half), far = distance(slots, fingerprint);
+  uint64_t parts = UINT64_C(1) << slots->doublings;
+  uint64_t carried = (home / parts + far / parts) % (slots->half / parts);
+  uint64_t other = slots->half + carried * parts + (home % parts ^ far % parts);
+  put_in(slots, taken(slots, home) <= taken(slots, other) ? home : other, fingerprint);
+}
+
+static void split_buckets(struct slots *slots)
+{
+  static struct slots before;
+  before = *slots;
+  memset(slots->fingerprints, 0, sizeof slots->fingerprints);
+  slots->half *= 2;
+  slots->bits--;
+  slots->spare--;
+  slots->doublings++;
+  for (uint64_t i = 0; i < before.half * 2 * before.bucket_size; i++) {
+    uint64_t fingerprint = before.fingerprints[i], bucket = i / before.bucket_size;
+    uint64_t first = fingerprint >> slots->bits, rest = fingerprint - (first << slots->bits);
+    if (fingerprint != 0) {
+      uint64_t right = bucket < before.half ? 0 : distance(slots, rest) % 2;
+      put_in(slots, 2 * bucket + (first ^ right), rest);
+    }
+  }
 }
 
 static void pack(const struct slots *slots, struct bytes payload)
@@ -336,7 +367,7 @@ static void pack(const struct slots *slots, struct bytes payload)
 }
 
 static void check_cuckoo(double capacity, double rate, unsigned bucket_size, uint64_t buckets,
-                         unsigned bits, bool grows, size_t keys)
+                         unsigned bits, bool grows, size_t keys, unsigned doublings)
 {
   static struct slots slots;
   struct specimen specimen;
@@ -351,10 +382,16 @@ static void check_cuckoo(double capacity, double rate, unsigned bucket_size, uin
   add_keys(sketch_in(&specimen), 0, keys);
   slots = (struct slots){.half = buckets / 2, .bucket_size = bucket_size};
   slots.bits = bits;
+  slots.spare = grows ? 16 : 0;
   for (size_t i = 0; i < keys; i++) {
+    double room = 0.95 * (double)(2 * slots.half * bucket_size) - 21;
+    if (grows && (double)i >= fmax(2 * bucket_size, floor(room))) {
+      split_buckets(&slots);
+    }
     put_key(&slots, hash_of(i));
   }
   size_t size = ((size_t)slots.half * 2 * bucket_size * slots.bits / 8 + 8 + 7) / 8 * 8;
+  CHECK(slots.doublings == doublings);
   model_start(&model, 5, grows ? 0 : 1, size);
   ps_write(&model.writer, buckets, 8);
   ps_write(&model.writer, bucket_size, 1);
@@ -554,11 +591,13 @@ int main(void)
   check_counting_bloom(1000, 0.5, 16, 1443, 1, 5000);
   check_counting_bloom(1000000, 0.01, 4, 9585059, 7, 5000);
   promise("a counting bloom filter is the counters of docs/FORMAT.md");
-  check_cuckoo(1, 0.01, 4, 2, 8, false, 1);
-  check_cuckoo(1000, 0.01, 4, 270, 10, false, 300);
-  check_cuckoo(1000, 1e-10, 2, 652, 35, false, 200);
-  check_cuckoo(10000, 0.001, 8, 1284, 14, false, 5000);
-  check_cuckoo(1, 0.01, 4, 2, 26, true, 2);
+  check_cuckoo(1, 0.01, 4, 2, 8, false, 1, 0);
+  check_cuckoo(1000, 0.01, 4, 270, 10, false, 300, 0);
+  check_cuckoo(1000, 1e-10, 2, 652, 35, false, 200, 0);
+  check_cuckoo(10000, 0.001, 8, 1284, 14, false, 5000, 0);
+  check_cuckoo(1, 0.01, 4, 2, 26, true, 2, 0);
+  check_cuckoo(1, 0.01, 4, 2, 26, true, 30, 3);
+  check_cuckoo(20, 0.01, 4, 12, 26, true, 100, 2);
   promise("a cuckoo filter is the slots of docs/FORMAT.md");
   check_count_min(1, 1, 8, false, 1);
   check_count_min(3, 2, 8, false, 90);

@@ -128,6 +128,23 @@ static void cuckoo_tails(void)
   promise("bits behind the last slot of a cuckoo filter are refused");
 }
 
+/* The low bits of a fingerprint, that no doubling takes, are never all 0. */
+static void cuckoo_fingerprints(void)
+{
+  struct sealed sealed = seal_of((struct variant){"cuckoo", {{"capacity", 1}, {"growth", 2}}}, 3);
+  for (unsigned slot = 0; slot < 8; slot++) {
+    for (unsigned bit = 0; bit < 26; bit++) {
+      const unsigned at = slot * 26 + bit;
+      memset(sealed.payload, 0, sealed.size);
+      sealed.payload[at / 8] = (unsigned char)(1u << at % 8);
+      enum ps_status expected = bit < 10 ? PS_OK : PS_ERR_CORRUPT;
+      CHECK_WITH(outcome(sealed) == expected, "slot %u, bit %u", slot, bit);
+    }
+  }
+  promise("fingerprints that would be none after doublings are refused");
+  free(sealed.bytes.at);
+}
+
 /* A table of another number of bytes than any number of doublings makes it. */
 static void cuckoo_sizes(void)
 {
@@ -322,6 +339,7 @@ int main(void)
   bloom_tails();
   cells_behind();
   cuckoo_tails();
+  cuckoo_fingerprints();
   cuckoo_sizes();
   totals();
   wide_counters();

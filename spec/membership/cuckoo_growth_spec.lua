@@ -11,6 +11,8 @@ local within, add_range, hits = statistics.within, statistics.add_range, statist
 -- Where the keys begin that no test adds.
 local NEVER = 100000000
 
+local BUCKET_SIZES = { 2, 4, 8 }
+
 -- What a filter says when it has no room.
 local function is_refused(filter, key)
   local before = filter:encode()
@@ -28,7 +30,7 @@ end
 
 describe("a growing cuckoo filter", function()
   it("doubles its buckets, and gives up a bit, when it holds what it is made for", function()
-    for _, bucket_size in ipairs { 2, 4, 8 } do
+    for _, bucket_size in ipairs(BUCKET_SIZES) do
       local filter = ps.cuckoo{ capacity = 100, growth = 2, bucket_size = bucket_size }
       local first = filter:info()
       local n = 0
@@ -119,6 +121,53 @@ describe("a growing cuckoo filter", function()
     within(bytes, 2 * bytes, filter:bytes(), "bytes")
     for _, found in ipairs(filter:has_many(statistics.keys("k", 1, 900))) do
       assert.is_true(found)
+    end
+  end)
+
+  it("grows whatever copies are in it: two keys that have no more room take none from the others", function()
+    for seed = 30, 39 do
+      local filter = ps.cuckoo{ capacity = 1000, growth = 2, seed = seed }
+      for _ = 1, 8 do
+        filter:add "a"
+        filter:add "b"
+      end
+      local copies = filter:count()
+      within(12, 16, copies, "copies of two keys")
+      add_range(filter, 1, 100000)
+      assert.equal(copies + 100000, filter:count())
+      assert.equal(100000, hits(filter, 1, 100000))
+      assert.equal(copies, filter:frequency "a" + filter:frequency "b")
+    end
+  end)
+
+  -- A key is refused only where both its buckets are full of other keys' copies, and less than an eighth of the
+  -- places are taken: so one of 64 at most.
+  it("takes the keys of a stream in which few come again and again, and never asks first", function()
+    for _, bucket_size in ipairs(BUCKET_SIZES) do
+      for _, exponent in ipairs { 3, 4, 5 } do
+        local filter, generator = ps.cuckoo{ capacity = 1000, growth = 2, bucket_size = bucket_size }, random.new(3)
+        local keys, new, refused, times = 10 ^ exponent, 0, 0, {}
+        for _ = 1, 100000 do
+          local key = math.floor(keys ^ generator:uniform())
+          local added = filter:add(key)
+          if not times[key] then
+            new, refused = new + 1, refused + (added and 0 or 1)
+          end
+          times[key] = (times[key] or 0) + (added and 1 or 0)
+        end
+        within(0, new / 64, refused, "refused of %d keys out of %d", new, keys)
+        local sum = 0
+        for key, n in pairs(times) do
+          sum = sum + n
+          if filter:frequency(key) < n then
+            error(("key %d is %d times there, not %d"):format(key, filter:frequency(key), n))
+          end
+        end
+        assert.equal(sum, filter:count())
+        local info = filter:info()
+        local room = model.room(info.buckets * bucket_size, bucket_size)
+        within(room / 16, room, sum, "keys in a filter for %d", room)
+      end
     end
   end)
 
@@ -243,6 +292,59 @@ describe("a growing cuckoo filter", function()
     assert.equal(16000, twice:count())
     assert.equal(large:info().doublings + 1, twice:info().doublings)
     assert.equal(large, ps.union(empty, large))
+  end)
+
+  local function workers(n, bucket_size, keys)
+    local filter = add_range(ps.cuckoo{ capacity = 1000, growth = 2, bucket_size = bucket_size }, 1, keys)
+    local all = filter:copy()
+    for _ = 2, n do
+      all:merge(filter)
+    end
+    assert.equal(n * keys, all:count())
+    for key = 1, keys, 97 do
+      within(n, 2 * bucket_size, all:frequency(key), "the frequency of key %d", key)
+    end
+    local info = all:info()
+    return all:count() / model.room(info.buckets * bucket_size, bucket_size)
+  end
+
+  -- They have places where no group of buckets has more keys than buckets: random graphs of less than half as many
+  -- edges as vertices have none, the last doubling leaves half of that, and small groups may take one more.
+  it("takes every key as often as a bucket has places, and stays an eighth full", function()
+    for _, bucket_size in ipairs(BUCKET_SIZES) do
+      local filter = ps.cuckoo{ capacity = 1000, growth = 2, bucket_size = bucket_size }
+      for i = 0, 20000 * bucket_size - 1 do
+        assert(filter:add(math.floor(i / bucket_size)))
+        if i % 10000 == 9999 then
+          local room = model.room(filter:info().buckets * bucket_size, bucket_size)
+          within(1 / 8, 1, filter:count() / room, "fill after %d keys", i)
+        end
+      end
+    end
+  end)
+
+  it("merges as many workers that saw the same keys as a bucket has places, and stays an eighth full", function()
+    for _, bucket_size in ipairs(BUCKET_SIZES) do
+      for n = 2, bucket_size do
+        within(1 / 8, 1, workers(n, bucket_size, 1500), "fill of %d workers' by %d", n, bucket_size)
+        within(1 / 8, 1, workers(n, bucket_size, 20000), "fill of %d workers' by %d", n, bucket_size)
+      end
+    end
+  end)
+
+  it("merges one worker more where there are few keys, in up to 64 times the room", function()
+    within(1 / 64, 1, workers(3, 2, 100), "fill by 2")
+    within(1 / 64, 1, workers(5, 4, 1500), "fill by 4")
+    within(1 / 64, 1, workers(9, 8, 1500), "fill by 8")
+  end)
+
+  it("refuses a merge of more copies than have places, and nothing is changed", function()
+    local filter = add_range(ps.cuckoo{ capacity = 1000, growth = 2 }, 1, 1500)
+    local all = filter:union(filter):union(filter:union(filter))
+    local before, bytes = all:encode(), all:bytes()
+    expect.raise_saying("full (", all.merge, all, all:union(filter))
+    expect.same_bytes(before, all:encode())
+    assert.equal(bytes, all:bytes())
   end)
 
   it("refuses a merge that is over its limit, and nothing is changed", function()

@@ -68,5 +68,8 @@ return {
     { "a bit set behind the last slot after growth", "that has grown", function(payload)
       return envelope.flipped(payload, #payload, 0)
     end },
+    { "a fingerprint of zeros in the bits that all sizes have", "that has grown", function(payload)
+      return "\0\128" .. payload:sub(3)
+    end },
   },
 }
