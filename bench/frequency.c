@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "frequency/count_min.h"
+#include "frequency/top_k.h"
 
 #define WIDTH 2719
 #define DEPTH 5
@@ -77,7 +78,7 @@ static void measure_adds(struct bench_run *run, bool conservative, struct machin
 static void measure_stream(struct bench_run run, enum bench_key_type type, bool conservative,
                            struct machine machine)
 {
-  struct bench_zipf zipf = bench_zipf_over(RANKS);
+  struct bench_zipf zipf = bench_zipf_over(1, RANKS);
   uint64_t *numbers = bench_allocate(EVENTS * sizeof *numbers);
   for (size_t i = 0; i < EVENTS; i++) {
     numbers[i] = bench_zipf_draw(&zipf);
@@ -138,10 +139,10 @@ static uint64_t decay(struct bench_run *run)
   return run->sketch->payload[0];
 }
 
-static uint64_t copy(struct bench_run *run)
+static uint64_t copy_cells(struct bench_run *run)
 {
   const struct ps_sketch *other = run->more;
-  memcpy(run->sketch->payload, other->payload, other->held);
+  memcpy(run->sketch->payload, other->payload, CELLS * sizeof(uint32_t));
   return run->sketch->payload[0];
 }
 
@@ -160,7 +161,7 @@ static void measure_cells(void)
   bench_title("count_min %d x %d, every cell", WIDTH, DEPTH);
   bench_columns("ns a cell", "memcpy", NULL);
   double each = bench_least(inner_product, NULL, &run);
-  double copied = bench_least(copy, NULL, &run);
+  double copied = bench_least(copy_cells, NULL, &run);
   bench_row("inner_product", each, copied, NAN);
   bench_row("merge", bench_least(merge, NULL, &run), copied, NAN);
   bench_row("decay", bench_least(decay, NULL, &run), copied, NAN);
@@ -177,7 +178,7 @@ static double mean_excess(bool conservative)
   struct bench_sketch made;
   make(&made, conservative);
   struct ps_count_min *sketch = (struct ps_count_min *)&made.any.sketch;
-  struct bench_zipf zipf = bench_zipf_over(RANKS);
+  struct bench_zipf zipf = bench_zipf_over(1, RANKS);
   uint64_t *truth = bench_allocate(RANKS * sizeof *truth);
   memset(truth, 0, RANKS * sizeof *truth);
   for (uint64_t i = 0; i < EVENTS; i++) {
@@ -198,6 +199,162 @@ static double mean_excess(bool conservative)
   return excess / seen / EVENTS;
 }
 
+/* ---- top_k ---- */
+
+#define TOP_EVENTS 5000000
+#define TOP_RANKS 100000
+
+/* The stream as ranks, as keys, and what there is of each rank. */
+struct stream {
+  uint64_t *ranks, *truth;
+  struct bench_keys keys;
+};
+
+static struct stream stream_of(enum bench_key_type type)
+{
+  struct bench_zipf zipf = bench_zipf_over(1.1, TOP_RANKS);
+  struct stream stream = {bench_allocate(TOP_EVENTS * sizeof *stream.ranks),
+                          bench_allocate(TOP_RANKS * sizeof *stream.truth),
+                          {0}};
+  memset(stream.truth, 0, TOP_RANKS * sizeof *stream.truth);
+  for (size_t i = 0; i < TOP_EVENTS; i++) {
+    stream.ranks[i] = bench_zipf_draw(&zipf);
+    stream.truth[stream.ranks[i]]++;
+  }
+  stream.keys = bench_keys_for(type, stream.ranks, TOP_EVENTS);
+  bench_zipf_free(&zipf);
+  return stream;
+}
+
+static void stream_free(struct stream *stream)
+{
+  bench_keys_free(&stream->keys);
+  free(stream->ranks);
+  free(stream->truth);
+}
+
+static uint64_t add_each_key(struct bench_run *run)
+{
+  struct ps_top_k *top_k = (struct ps_top_k *)run->sketch;
+  struct ps_error error;
+  uint64_t sum = 0, estimate = 0;
+  for (size_t i = run->from; i < run->from + run->n; i++) {
+    const struct ps_key key = bench_key(run->keys, i);
+    if (ps_top_k_add(top_k, &key, 1, &estimate, &error) != PS_OK) {
+      bench_fail(error.message);
+    }
+    sum += estimate;
+  }
+  return sum;
+}
+
+static uint64_t add_key_batches(struct bench_run *run)
+{
+  struct ps_key keys[BENCH_BATCH];
+  struct ps_error error;
+  size_t changed;
+  for (size_t at = run->from, n; at < run->from + run->n; at += n) {
+    const size_t left = run->from + run->n - at;
+    n = left < BENCH_BATCH ? left : BENCH_BATCH;
+    for (size_t i = 0; i < n; i++) {
+      keys[i] = bench_key(run->keys, at + i);
+    }
+    if (ps_top_k.add_keys(run->sketch, keys, n, &changed, &error) != PS_OK) {
+      bench_fail(error.message);
+    }
+  }
+  return run->n;
+}
+
+static int by_size(const void *a, const void *b)
+{
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* The share of the k largest counts that belong to listed keys. */
+static double recall(const struct ps_top_k *top_k, const struct stream *stream)
+{
+  uint64_t *sorted = bench_allocate(TOP_RANKS * sizeof *sorted);
+  memcpy(sorted, stream->truth, TOP_RANKS * sizeof *sorted);
+  qsort(sorted, TOP_RANKS, sizeof *sorted, by_size);
+  const uint64_t least = sorted[top_k->k - 1];
+  free(sorted);
+  size_t found = 0;
+  bool *asked = bench_allocate(TOP_RANKS);
+  memset(asked, 0, TOP_RANKS);
+  for (size_t i = 0; i < TOP_EVENTS; i++) {
+    const uint64_t rank = stream->ranks[i];
+    if (!asked[rank] && stream->truth[rank] >= least) {
+      const struct ps_key key = bench_key(&stream->keys, i);
+      found += ps_ranking_find(&top_k->ranking, &key) != NULL;
+    }
+    asked[rank] = true;
+  }
+  free(asked);
+  return fmin(1, (double)found / top_k->k);
+}
+
+static void make_top_k(struct bench_sketch *made, uint32_t k)
+{
+  const struct bench_option options[] = {{"k", k}, {"width", WIDTH}, {"depth", DEPTH}, {0}};
+  bench_make(made, &ps_top_k, options);
+}
+
+static void measure_top_k(uint32_t k, const struct stream *stream, struct bench_run run,
+                          struct machine baseline)
+{
+  struct bench_sketch made;
+  char name[32];
+  make_top_k(&made, k);
+  run.sketch = &made.any.sketch;
+  snprintf(name, sizeof name, "add, k = %u", k);
+  row(name, "batches", &run, bench_least(add_key_batches, bench_clear, &run), baseline);
+  row(name, "one by one", &run, bench_least(add_each_key, bench_clear, &run), baseline);
+  bench_clear(&run);
+  add_each_key(&run);
+  const struct ps_top_k *top_k = (const struct ps_top_k *)run.sketch;
+  bench_note("recall of the top %u is %.3f, in %.1f kB", k, recall(top_k, stream),
+             (double)run.sketch->held * 1e-3);
+  bench_free(&made);
+}
+
+static void measure_top_ks(enum bench_key_type type)
+{
+  struct bench_sketch made;
+  struct stream stream = stream_of(type);
+  struct bench_run run = {.keys = &stream.keys, .n = TOP_EVENTS, .window = BENCH_WINDOW};
+  make(&made, true);
+  run.sketch = &made.any.sketch;
+  const struct machine baseline = {bench_least(bench_hash_alone, NULL, &run),
+                                   bench_least(add_each, bench_clear, &run)};
+  bench_free(&made);
+  measure_top_k(10, &stream, run, baseline);
+  measure_top_k(100, &stream, run, baseline);
+  stream_free(&stream);
+}
+
+static void measure_top_k_merge(void)
+{
+  struct bench_sketch made, other;
+  make_top_k(&made, 100);
+  make_top_k(&other, 100);
+  struct bench_keys keys = bench_keys_from(BENCH_INTEGERS, 0, KEYS);
+  struct bench_run run = {.sketch = &other.any.sketch, .keys = &keys, .n = KEYS};
+  add_each_key(&run);
+  run.sketch = &made.any.sketch;
+  add_each_key(&run);
+  run.more = &other.any.sketch;
+  run.n = CELLS;
+  bench_title("top_k, k = 100, every cell");
+  bench_columns("ns a cell", "memcpy", NULL);
+  double each = bench_least(merge, NULL, &run);
+  bench_row("merge", each, bench_least(copy_cells, NULL, &run), NAN);
+  bench_keys_free(&keys);
+  bench_free(&other);
+  bench_free(&made);
+}
+
 int main(void)
 {
   double line = bench_line(CELLS * sizeof(uint32_t));
@@ -212,5 +369,11 @@ int main(void)
   bench_title("count_min, mean excess over the truth, Zipf(1), %d events, %d keys", EVENTS, RANKS);
   bench_note("plain %.2e of all events, conservative %.2e: %.2f times", plain, conservative,
              conservative / plain);
+  bench_title("top_k, Zipf(1.1), %d events, %d keys", TOP_EVENTS, TOP_RANKS);
+  bench_columns("ns", "XXH3", "count_min");
+  for (enum bench_key_type type = 0; type < BENCH_KEY_TYPES; type++) {
+    measure_top_ks(type);
+  }
+  measure_top_k_merge();
   return 0;
 }

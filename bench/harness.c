@@ -45,12 +45,12 @@ uint64_t bench_hash_of(uint64_t number)
   return ps_hash(&key, sizeof key, 0);
 }
 
-struct bench_zipf bench_zipf_over(uint64_t n)
+struct bench_zipf bench_zipf_over(double s, uint64_t n)
 {
   struct bench_zipf zipf = {bench_allocate(n * sizeof(double)), n, 0};
   double sum = 0;
   for (uint64_t rank = 0; rank < n; rank++) {
-    sum += 1 / (double)(rank + 1);
+    sum += pow((double)(rank + 1), -s);
     zipf.sums[rank] = sum;
   }
   return zipf;

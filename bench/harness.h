@@ -23,13 +23,13 @@ uint64_t bench_random(uint64_t number);
 /* The hash of the key that stands for `number`, where the key itself does not matter. */
 uint64_t bench_hash_of(uint64_t number);
 
-/* Ranks 0, 1 ... n-1 drawn with probability proportional to 1/(rank+1). */
+/* Ranks 0, 1 ... n-1 drawn with probability proportional to 1/(rank+1)^s. */
 struct bench_zipf {
   double *sums;
   uint64_t n, drawn;
 };
 
-struct bench_zipf bench_zipf_over(uint64_t n);
+struct bench_zipf bench_zipf_over(double s, uint64_t n);
 uint64_t bench_zipf_draw(struct bench_zipf *zipf);
 void bench_zipf_free(struct bench_zipf *zipf);
 
@@ -55,6 +55,13 @@ static inline uint64_t bench_hash(const struct bench_keys *keys, size_t i)
     return ps_hash(keys->bytes + 8 * i, 8, 0);
   }
   return ps_hash(keys->bytes + keys->starts[i], keys->starts[i + 1] - keys->starts[i], 0);
+}
+
+static inline struct ps_key bench_key(const struct bench_keys *keys, size_t i)
+{
+  size_t at = keys->starts == NULL ? 8 * i : keys->starts[i];
+  size_t length = keys->starts == NULL ? 8 : keys->starts[i + 1] - at;
+  return (struct ps_key){(unsigned char *)keys->bytes + at, length, bench_hash(keys, i)};
 }
 
 uint64_t *bench_hashes_of(const struct bench_keys *keys);

@@ -66,32 +66,39 @@ static void unindex_entry(struct ps_ranking *ranking, uint32_t number)
 
 /* ---- the heap ---- */
 
-bool ps_ranked_below(const struct ps_ranked *a, const struct ps_ranked *b)
+/* By these counts of theirs. */
+static bool is_below(uint64_t count, const struct ps_ranked *a, uint64_t other,
+                     const struct ps_ranked *b)
 {
-  if (a->count != b->count) {
-    return a->count < b->count;
+  if (count != other) {
+    return count < other;
   }
   uint32_t shorter = a->length < b->length ? a->length : b->length;
   int order = shorter == 0 ? 0 : memcmp(a->key, b->key, shorter);
   return order != 0 ? order > 0 : a->length > b->length;
 }
 
-static bool below(const struct ps_ranking *ranking, uint32_t a, uint32_t b)
+bool ps_ranked_below(const struct ps_ranked *a, const struct ps_ranked *b)
 {
-  return ps_ranked_below(&ranking->entries[ranking->heap[a]], &ranking->entries[ranking->heap[b]]);
+  return is_below(a->count, a, b->count, b);
 }
 
-static void put(const struct ps_ranking *ranking, uint32_t place, uint32_t number)
+static struct ps_ranked *entry_at(const struct ps_ranking *ranking, uint32_t place)
 {
-  ranking->heap[place] = number;
-  ranking->entries[number].place = place & INT32_MAX;
+  return &ranking->entries[ranking->heap[place]];
+}
+
+static bool below(const struct ps_ranking *ranking, uint32_t a, uint32_t b)
+{
+  const struct ps_ranked *x = entry_at(ranking, a), *y = entry_at(ranking, b);
+  return is_below(x->ranked, x, y->ranked, y);
 }
 
 static void swap(const struct ps_ranking *ranking, uint32_t a, uint32_t b)
 {
   uint32_t number = ranking->heap[a];
-  put(ranking, a, ranking->heap[b]);
-  put(ranking, b, number);
+  ranking->heap[a] = ranking->heap[b];
+  ranking->heap[b] = number;
 }
 
 /* In the heap of the first n. */
@@ -116,6 +123,26 @@ static void sift_up(const struct ps_ranking *ranking, uint32_t place)
   }
 }
 
+static void heapify(const struct ps_ranking *ranking)
+{
+  for (uint32_t i = 0; i < ranking->n; i++) {
+    ranking->entries[i].ranked = ranking->entries[i].count;
+  }
+  for (uint32_t i = ranking->n / 2; i-- > 0;) {
+    sift_down(ranking, i, ranking->n);
+  }
+}
+
+void ps_ranking_update(const struct ps_ranking *ranking)
+{
+  struct ps_ranked *root = entry_at(ranking, 0);
+  while (root->ranked != root->count) {
+    root->ranked = root->count;
+    sift_down(ranking, 0, ranking->n);
+    root = entry_at(ranking, 0);
+  }
+}
+
 /* Heap and index, from the entries alone. */
 static void rebuild(struct ps_ranking *ranking)
 {
@@ -123,18 +150,17 @@ static void rebuild(struct ps_ranking *ranking)
     memset(ranking->slots, 0, ps_ranking_slots(ranking) * sizeof *ranking->slots);
   }
   for (uint32_t i = 0; i < ranking->n; i++) {
-    put(ranking, i, i);
+    ranking->heap[i] = i;
     index_entry(ranking, i);
   }
-  for (uint32_t i = ranking->n / 2; i-- > 0;) {
-    sift_down(ranking, i, ranking->n);
-  }
+  heapify(ranking);
 }
 
 /* Heapsort (Williams 1964), which has the lowest last. */
 void ps_ranking_sort(const struct ps_ranking *ranking)
 {
   const uint32_t n = ranking->n;
+  heapify(ranking);
   for (uint32_t left = n; left > 1; left--) {
     swap(ranking, 0, left - 1);
     sift_down(ranking, 0, left - 1);
@@ -146,8 +172,12 @@ void ps_ranking_sort(const struct ps_ranking *ranking)
 
 /* ---- entries ---- */
 
-static void count_key(struct ps_ranking *ranking, const struct ps_ranked *entry)
+/* As number `number`, where there is none. */
+static void put(struct ps_ranking *ranking, uint32_t number, const struct ps_ranked *entry)
 {
+  ranking->entries[number] = *entry;
+  ranking->entries[number].ranked = entry->count;
+  index_entry(ranking, number);
   ranking->key_bytes += entry->length;
   ranking->borrowed_bytes += entry->borrowed ? entry->length : 0;
 }
@@ -166,30 +196,20 @@ static void drop_key(struct ps_ranking *ranking, const struct ps_memory *memory,
 void ps_ranking_insert(struct ps_ranking *ranking, const struct ps_ranked *entry)
 {
   const uint32_t number = ranking->n++;
-  ranking->entries[number] = *entry;
-  count_key(ranking, entry);
-  index_entry(ranking, number);
-  put(ranking, number, number);
+  put(ranking, number, entry);
+  ranking->heap[number] = number;
   sift_up(ranking, number);
 }
 
 void ps_ranking_replace(struct ps_ranking *ranking, const struct ps_memory *memory,
                         const struct ps_ranked *entry)
 {
+  ps_ranking_update(ranking);
   const uint32_t number = ranking->heap[0];
   unindex_entry(ranking, number);
   drop_key(ranking, memory, &ranking->entries[number]);
-  ranking->entries[number] = *entry;
-  count_key(ranking, entry);
-  index_entry(ranking, number);
-  put(ranking, 0, number);
+  put(ranking, number, entry);
   sift_down(ranking, 0, ranking->n);
-}
-
-void ps_ranking_raise(struct ps_ranking *ranking, struct ps_ranked *entry, uint64_t count)
-{
-  entry->count = count;
-  sift_down(ranking, entry->place, ranking->n);
 }
 
 void ps_ranking_sweep(struct ps_ranking *ranking, const struct ps_memory *memory)

@@ -1,8 +1,10 @@
 /* Keys with counts, as many as there is room for: found by key, and the least of them at hand.
  *
  * Entries lie in one block, behind them a binary heap over them, the least at its root, and an
- * index, an open hash table with linear probing. The rank of an entry is that of its count, and
- * among equal counts that of its key, the first in the order of bytes being the highest: no two
+ * index, an open hash table with linear probing. Counts that only rise need no new place until they
+ * come to the root: the heap is one of counts as they were, none above what it is now, so that the
+ * root is the least as soon as its own is up to date. The rank of an entry is that of its count,
+ * and among equal counts that of its key, the first in the order of bytes being the highest: no two
  * have the same, so that what is in a ranking says all about it, whatever the shape of its heap. */
 #ifndef PS_FREQUENCY_RANKING_H
 #define PS_FREQUENCY_RANKING_H
@@ -16,10 +18,10 @@
 
 struct ps_ranked {
   uint64_t hash, count, error;
+  uint64_t ranked;          /* what the count was when the entry got its place in the heap */
   const unsigned char *key; /* NULL when it is empty */
   uint32_t length;
-  uint32_t place : 31;   /* in the heap */
-  uint32_t borrowed : 1; /* the key's bytes are somebody else's; else they are a block of its own */
+  bool borrowed; /* the key's bytes are somebody else's; else they are a block of its own */
 };
 
 /* All zeros: an empty one, without a block. */
@@ -119,9 +121,17 @@ static inline struct ps_ranked *ps_ranking_find(const struct ps_ranking *ranking
 
 /* ---- entries ---- */
 
-/* The entry of the lowest rank; there must be one. */
+/* Brings the least to the root. */
+void ps_ranking_update(const struct ps_ranking *ranking);
+
+/* The entry of the lowest rank; there must be one. O(log n) for each count that has risen since. */
 static inline struct ps_ranked *ps_ranking_least(const struct ps_ranking *ranking)
 {
+  struct ps_ranked *root = &ranking->entries[ranking->heap[0]];
+  if (root->ranked == root->count) {
+    return root;
+  }
+  ps_ranking_update(ranking);
   return &ranking->entries[ranking->heap[0]];
 }
 
@@ -134,9 +144,6 @@ void ps_ranking_insert(struct ps_ranking *ranking, const struct ps_ranked *entry
 /* The same in the place of the least. */
 void ps_ranking_replace(struct ps_ranking *ranking, const struct ps_memory *memory,
                         const struct ps_ranked *entry);
-
-/* Gives an entry a count that is not smaller. O(log n). */
-void ps_ranking_raise(struct ps_ranking *ranking, struct ps_ranked *entry, uint64_t count);
 
 /* Puts the heap in the order of ranks, the lowest first, which is a heap as well. O(n log n). */
 void ps_ranking_sort(const struct ps_ranking *ranking);

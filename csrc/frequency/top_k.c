@@ -270,7 +270,7 @@ static enum ps_status add(struct ps_top_k *top_k, const struct ps_key *key, uint
   struct ps_ranked *entry = ps_ranking_find(&top_k->ranking, key);
   if (entry != NULL) {
     *estimate = add_up(top_k, entry->count, n);
-    ps_ranking_raise(&top_k->ranking, entry, *estimate);
+    entry->count = *estimate;
   } else {
     status = add_other(top_k, key, n, borrow, estimate, error);
   }

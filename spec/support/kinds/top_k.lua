@@ -78,7 +78,7 @@ return {
   against = count_min.against,
   huge = count_min.huge,
   bytes = function(options)
-    return count_min.bytes(options) + (options.k or 10) * 60
+    return count_min.bytes(options) + (options.k or 10) * 68
   end,
   megabytes = { width = 60000, depth = 5 },
   fields = {
