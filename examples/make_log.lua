@@ -7,54 +7,15 @@
 -- about one line in fifty is odd: empty, garbage, binary, cut short, without a request, with quotes where they hurt,
 -- with a URL of several KB. Addresses are from the ranges reserved for benchmarks and documentation.
 
+local here = arg[0]:match("^(.*[/\\])") or ""
+local random_numbers = dofile(here .. "random_numbers.lua")
+local new_random, new_zipf = random_numbers.new, random_numbers.zipf
+
 local floor = math.floor
 local char, format, rep, sub = string.char, string.format, string.rep, string.sub
 local concat = table.concat
 
 local USAGE = "usage: make_log.lua [--lines N] [--seed S]\n"
-
--- Random numbers --------------------------------------------------------------------------------------------------
-
--- L'Ecuyer's combined generator of 1988. Every product stays below 2^53, so that floats and integers agree.
-local function new_random(seed)
-  local first = seed % 2147483562 + 1
-  local second = floor(seed / 2147483562) % 2147483398 + 1
-
-  -- An integer from 1 to n.
-  local function random(n)
-    first = first * 40014 % 2147483563
-    second = second * 40692 % 2147483399
-    return (first - second) % 2147483562 % n + 1
-  end
-
-  for _ = 1, 20 do
-    random(1)
-  end
-  return random
-end
-
--- Draws ranks from 1 to size, rank r with a weight of 1 / (r + shift). Cumulative integer weights and a binary search:
--- slower than a power function, but that one may differ in its last bit from one machine to the next.
-local function new_zipf(random, size, shift)
-  local cumulative, total = {}, 0
-  for rank = 1, size do
-    total = total + floor(134217728 / (rank + shift))
-    cumulative[rank] = total
-  end
-  return function()
-    local weight = random(total)
-    local low, high = 1, size
-    while low < high do
-      local middle = floor((low + high) / 2)
-      if cumulative[middle] < weight then
-        low = middle + 1
-      else
-        high = middle
-      end
-    end
-    return low
-  end
-end
 
 -- Paths -----------------------------------------------------------------------------------------------------------
 
