@@ -11,10 +11,11 @@
 #include "membership/cuckoo.h"
 #include "membership/fuse.h"
 #include "membership/scalable_bloom.h"
+#include "quantile/ddsketch.h"
 
 const struct ps_kind *const ps_kinds[] = {
-    &ps_bloom, &ps_blocked_bloom, &ps_scalable_bloom, &ps_counting_bloom, &ps_cuckoo,
-    &ps_fuse,  &ps_count_min,     &ps_top_k,          &ps_hyperloglog,    NULL};
+    &ps_bloom,     &ps_blocked_bloom, &ps_scalable_bloom, &ps_counting_bloom, &ps_cuckoo, &ps_fuse,
+    &ps_count_min, &ps_top_k,         &ps_hyperloglog,    &ps_ddsketch,       NULL};
 
 const struct ps_kind *ps_kind_by_id(unsigned id)
 {

@@ -22,6 +22,7 @@
 #include "base/status.h"
 
 struct ps_kind;
+struct ps_quantile_kind;
 
 /* Where growable kinds get memory. resize() with new_size 0 frees; NULL for new_size > 0 is
  * refusal, and the block stays as it was. */
@@ -210,6 +211,14 @@ struct ps_kind {
   /* The same as add_hashes(), instead of it, for kinds that keep keys. */
   enum ps_status (*add_keys)(struct ps_sketch *sketch, const struct ps_key *keys, size_t n,
                              size_t *changed, struct ps_error *error);
+
+  /* Kinds of numbers, instead: values that are finite, each with a weight from 0 to 2^53, or of
+   * weight 1 when `weights` is NULL. All go in or none: PS_ERR_FULL when the total would pass 2^53,
+   * PS_ERR_MEMORY. */
+  enum ps_status (*add_values)(struct ps_sketch *sketch, const double *values,
+                               const uint64_t *weights, size_t n, size_t *changed,
+                               struct ps_error *error);
+  const struct ps_quantile_kind *quantiles; /* what they answer: quantile/quantile.h */
 };
 
 #endif

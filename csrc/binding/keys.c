@@ -158,12 +158,12 @@ const char *psl_array_problem(lua_State *L, int index)
   return n > INT_MAX ? "too many elements" : NULL;
 }
 
-static size_t check_array(lua_State *L)
+size_t psl_check_array(lua_State *L, int index)
 {
-  luaL_checktype(L, 2, LUA_TTABLE);
-  const char *problem = psl_array_problem(L, 2);
-  luaL_argcheck(L, problem == NULL, 2, problem);
-  return lua_rawlen(L, 2);
+  luaL_checktype(L, index, LUA_TTABLE);
+  const char *problem = psl_array_problem(L, index);
+  luaL_argcheck(L, problem == NULL, index, problem);
+  return lua_rawlen(L, index);
 }
 
 /* What becomes of the value on top of the stack, element i of those that are read; false if it is
@@ -276,7 +276,7 @@ int psl_add_many(lua_State *L)
 {
   struct ps_sketch *sketch = psl_self(L);
   struct ps_error error;
-  size_t n = check_array(L), changed;
+  size_t n = psl_check_array(L, 2), changed;
   enum ps_status status = sketch->kind->add_keys != NULL
                               ? add_kept(L, sketch, n, &changed, &error)
                               : add_hashed(L, sketch, n, &changed, &error);
@@ -295,7 +295,7 @@ int psl_add_many(lua_State *L)
 int psl_has_many(lua_State *L)
 {
   const struct ps_sketch *sketch = psl_self(L);
-  size_t n = check_array(L);
+  size_t n = psl_check_array(L, 2);
   uint64_t hashes[BATCH];
   bool found[BATCH];
   lua_createtable(L, (int)n, 0);

@@ -85,6 +85,9 @@ const char *psl_push_description(lua_State *L, int index);
  * its elements as keys, would be an array of none. */
 const char *psl_array_problem(lua_State *L, int index);
 
+/* The length of the array at `index`, or raises. */
+size_t psl_check_array(lua_State *L, int index);
+
 /* add_many(array) and has_many(array), over the kind's add_hashes or add_keys, and has_hashes. */
 int psl_add_many(lua_State *L);
 int psl_has_many(lua_State *L);

@@ -16,7 +16,8 @@ Probabilistic sketches: the C module behind `require "probsketch"`.
 
 static const struct psl_kind *const kinds[] = {
     &psl_bloom, &psl_blocked_bloom, &psl_scalable_bloom, &psl_counting_bloom, &psl_cuckoo,
-    &psl_fuse,  &psl_count_min,     &psl_top_k,          &psl_hyperloglog,    NULL,
+    &psl_fuse,  &psl_count_min,     &psl_top_k,          &psl_hyperloglog,    &psl_ddsketch,
+    NULL,
 };
 
 /* ---- one Lua state ---- */

@@ -30,6 +30,7 @@ local ps = {
   top_k = core.top_k,
   hyperloglog = core.hyperloglog,
   hll = core.hyperloglog,
+  ddsketch = core.ddsketch,
 
   plan = core.plan,
   max_bytes = core.max_bytes,

@@ -7,6 +7,13 @@ local kinds = require "spec.support.kinds"
 local TWO_53 = 2 ^ 53
 
 kinds.describe(describe, function(kind)
+  if kind.seedless then
+    it("takes no seed and says of none", function()
+      expect.raise_saying("unknown option 'seed'", kind.new, kinds.options(kind.options, { seed = 0 }))
+      assert.is_nil(kind.new():info().seed)
+    end)
+    return
+  end
   local form = kind.forms[1]
 
   local function seeded(seed)

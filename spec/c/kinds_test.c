@@ -76,8 +76,9 @@ static void check_functions(const struct ps_kind *kind)
   CHECK(!kind->flat || kind->release);
   CHECK(!kind->owns || (kind->release && kind->flat));
   CHECK(!kind->release || kind->init);
-  CHECK(!kind->clear == (!kind->add_hashes && !kind->add_keys) && (kind->clear || !kind->merge));
-  CHECK(!kind->add_hashes || !kind->add_keys);
+  CHECK((kind->add_hashes != NULL) + (kind->add_keys != NULL) + (kind->add_values != NULL) ==
+        (kind->clear != NULL));
+  CHECK((kind->clear || !kind->merge) && !kind->add_values == !kind->quantiles);
   CHECK(!kind->build == !kind->scratch && !kind->build == !kind->arrange);
   CHECK(!kind->build == !!kind->clear);
   CHECK(kind->struct_size <= PS_STRUCT_MAX);

@@ -3,6 +3,7 @@
 #ifndef SPEC_SKETCHES_H
 #define SPEC_SKETCHES_H
 
+#include <math.h>
 #include <stdalign.h>
 #include <string.h>
 
@@ -76,6 +77,11 @@ static const struct variant variants[] = {
     {"hyperloglog", {{"precision", 7}, {"hip", 1}}},
     {"hyperloglog", {{NULL, 0}}},
     {"hyperloglog", {{"precision", 18}}},
+    {"ddsketch", {{NULL, 0}}},
+    {"ddsketch", {{"max_bins", 1}}},
+    {"ddsketch", {{"max_bins", 50}}},
+    {"ddsketch", {{"relative_accuracy", 0.5}}},
+    {"ddsketch", {{"relative_accuracy", 1e-4}, {"max_bins", 1e5}}},
     {NULL, {{NULL, 0}}},
 };
 
@@ -229,6 +235,12 @@ static inline uint64_t *hashes_of(uint64_t from, size_t n)
   return hashes;
 }
 
+/* Does the variant take a seed? */
+static inline bool is_seeded(const struct variant *variant)
+{
+  return ps_kind_by_name(variant->kind)->seeded;
+}
+
 /* Is the variant built at once, of all its keys, and never changed? */
 static inline bool is_built(const struct variant *variant)
 {
@@ -286,7 +298,29 @@ static inline void make(struct specimen *specimen, const struct variant *variant
   }
 }
 
-/* Adds the keys from .. from + n - 1 in one batch. */
+/* Value number i, for kinds of numbers: a number of either sign whose magnitude is anything from
+ * 2^-30 to 2^30, or 0; to the same i always the same. */
+static inline double value_of(uint64_t i)
+{
+  uint64_t h = hash_of(i);
+  double magnitude = ldexp((double)(h >> 12), (int)(h % 61) - 82);
+  return i % 50 == 7 ? 0 : h >> 11 & 1 ? -magnitude : magnitude;
+}
+
+/* Those from .. from + n - 1. */
+static inline enum ps_status add_values(struct ps_sketch *sketch, uint64_t from, size_t n,
+                                        size_t *changed, struct ps_error *error)
+{
+  double *values = test_allocate(n * sizeof *values);
+  for (size_t i = 0; i < n; i++) {
+    values[i] = value_of(from + i);
+  }
+  enum ps_status status = sketch->kind->add_values(sketch, values, NULL, n, changed, error);
+  free(values);
+  return status;
+}
+
+/* Adds the keys from .. from + n - 1, or the values, in one batch. */
 static inline enum ps_status add_batch(struct ps_sketch *sketch, uint64_t from, size_t n,
                                        size_t *changed, struct ps_error *error)
 {
@@ -296,6 +330,9 @@ static inline enum ps_status add_batch(struct ps_sketch *sketch, uint64_t from, 
     enum ps_status status = kind->add_hashes(sketch, hashes, n, changed, error);
     free(hashes);
     return status;
+  }
+  if (kind->add_values != NULL) {
+    return add_values(sketch, from, n, changed, error);
   }
   unsigned char(*bytes)[8] = test_allocate(n * sizeof *bytes);
   struct ps_key *keys = test_allocate(n * sizeof *keys);

@@ -16,8 +16,10 @@ local _, heading = text:find("| sketch | option | default | range |", 1, true)
 for line in text:sub(heading):match("\n|[-|]+\n(.-\n)\n"):gmatch "[^\n]+" do
   local name, option, default, range = line:match "^| ([%w_]+) | `([%w_]+)` | (.-) | (.-) | .+ |$"
   for _, kind in ipairs(name == "all" and kinds or { (assert(kinds[name], line)) }) do
-    assert(not rows[kind.name][option], line)
-    rows[kind.name][option] = { default = default, range = range }
+    if not (option == "seed" and kind.seedless) then
+      assert(not rows[kind.name][option], line)
+      rows[kind.name][option] = { default = default, range = range }
+    end
   end
 end
 

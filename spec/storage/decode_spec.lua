@@ -206,7 +206,7 @@ kinds.describe(describe, function(kind)
     end
   end)
 
-  it("keeps a random seed through a file", function()
+  kinds.seeded(kind, it)("keeps a random seed through a file", function()
     local sketch = kind.fill(kind.new(kinds.options(kind.options, { seed = "random" })), 1, 50)
     for _, way in ipairs(ways) do
       local back = way(sketch)

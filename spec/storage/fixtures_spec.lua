@@ -54,6 +54,23 @@ local truths = {
     local slack = n <= 100 and 0 or 4 * 1.04 / math.sqrt(2 ^ sketch:info().precision) * n
     assert.is_true(math.abs(sketch:count() - n) <= slack, sketch:count())
   end,
+  ddsketch = function(sketch, _, fixture)
+    local values, info = {}, sketch:info()
+    fixture.fill { add = function(_, x, weight)
+      for _ = 1, weight do
+        values[#values + 1] = x
+      end
+    end }
+    table.sort(values)
+    assert.equal(#values, sketch:count())
+    assert.equal(values[1], sketch:min())
+    assert.equal(values[#values], sketch:max())
+    for k = 0, #values - 1, 7 do
+      local truth, x = values[k + 1], sketch:quantile((k + 0.25) / (#values - 1))
+      local error = math.abs(x - truth) / math.abs(truth == 0 and 1 or truth)
+      assert.is_true(error <= info.relative_accuracy or (info.collapsed and math.abs(truth) < 4000))
+    end
+  end,
 }
 
 -- How many different keys a fixture holds: counted by filling a stand-in.
@@ -95,7 +112,7 @@ for _, fixture in ipairs(contents) do
     end)
 
     it("answers rightly", function()
-      truths[fixture.kind](ps.load(tight), keys_of(fixture))
+      truths[fixture.kind](ps.load(tight), keys_of(fixture), fixture)
     end)
   end)
 end

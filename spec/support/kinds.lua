@@ -6,6 +6,7 @@
 --   options    an ordinary sketch
 --   item(i)    the i-th thing to add; different for different i up to 10,000
 --   key        true when the things added are keys, strings or integers
+--   seedless   true when it takes no seed
 --   immutable  true when it is built at once and neither changes nor merges; then there is
 --   built(s, items) a sketch with the parameters of another and these items
 --   forms      sketches whose bytes differ in shape, small enough to try every bit of them:
@@ -45,7 +46,7 @@ local kinds = {}
 
 for i, name in ipairs {
   "bloom", "blocked_bloom", "scalable_bloom", "counting_bloom", "cuckoo", "fuse", "count_min", "top_k",
-  "hyperloglog",
+  "hyperloglog", "ddsketch",
 } do
   kinds[i] = require("spec.support.kinds." .. name)
 end
@@ -137,6 +138,11 @@ end
 -- it(), for what is only said of sketches that things are added to.
 function kinds.changing(kind, it)
   return kind.immutable and function() end or it
+end
+
+-- The same for what is only said of sketches that take a seed.
+function kinds.seeded(kind, it)
+  return kind.seedless and function() end or it
 end
 
 -- A kind other than the given one.

@@ -1,0 +1,435 @@
+#include "quantile/ddsketch.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "quantile/log_index.h"
+#include "quantile/quantile.h"
+
+#define ACCURACY_MIN 1e-4
+#define ACCURACY_MAX 0.5
+#define BINS_MAX 1000000
+
+/* Bins of the positive values that an empty sketch has room for. */
+#define FIRST_ROOM 32
+
+enum { OPTION_ACCURACY, OPTION_MAX_BINS };
+
+static const struct ps_option options[] = {
+    {"relative_accuracy", PS_OPTION_NUMBER, ACCURACY_MIN, ACCURACY_MAX, "a number from 1e-4 to 0.5",
+     false},
+    {"max_bins", PS_OPTION_INTEGER, 1, BINS_MAX, "an integer from 1 to 1e6", false},
+    {0},
+};
+
+static const struct ps_field fields[] = {
+    {"relative_accuracy", PS_FIELD_DOUBLE, offsetof(struct ps_ddsketch, relative_accuracy), true},
+    {"max_bins", PS_FIELD_U32, offsetof(struct ps_ddsketch, max_bins), true},
+    {0},
+};
+
+/* ---- parameters ---- */
+
+static enum ps_status plan(struct ps_sketch *base, const struct ps_options *asked,
+                           struct ps_error *error)
+{
+  struct ps_ddsketch *sketch = (struct ps_ddsketch *)base;
+  (void)error;
+  sketch->relative_accuracy = asked->given[OPTION_ACCURACY] ? asked->value[OPTION_ACCURACY] : 0.01;
+  sketch->max_bins = asked->given[OPTION_MAX_BINS] ? (uint32_t)asked->value[OPTION_MAX_BINS] : 2048;
+  return PS_OK;
+}
+
+static enum ps_status validate(struct ps_sketch *base, struct ps_error *error)
+{
+  const struct ps_ddsketch *sketch = (const struct ps_ddsketch *)base;
+  double accuracy = sketch->relative_accuracy;
+  if (!(accuracy >= ACCURACY_MIN && accuracy <= ACCURACY_MAX)) {
+    return ps_fail(error, PS_ERR_RANGE, "relative_accuracy out of range (expected %s, got %g)",
+                   options[OPTION_ACCURACY].range, accuracy);
+  }
+  if (sketch->max_bins < 1 || sketch->max_bins > BINS_MAX) {
+    return ps_fail(error, PS_ERR_RANGE, "max_bins out of range (expected %s, got %" PRIu32 ")",
+                   options[OPTION_MAX_BINS].range, sketch->max_bins);
+  }
+  return PS_OK;
+}
+
+static uint64_t size(const struct ps_sketch *base)
+{
+  const struct ps_ddsketch *sketch = (const struct ps_ddsketch *)base;
+  return (uint64_t)sketch->max_bins * PS_SIGNS * sizeof(uint64_t);
+}
+
+/* ---- memory ---- */
+
+static enum ps_status no_memory(uint64_t bytes, struct ps_error *error)
+{
+  return ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)", bytes);
+}
+
+/* So many bins or up to twice as many: growing bins do not move with each new one, and what is held
+ * depends on the state alone. */
+static uint32_t room_for(const struct ps_ddsketch *sketch, enum ps_sign sign, uint32_t bins)
+{
+  uint32_t room = FIRST_ROOM;
+  if (sign == PS_NEGATIVE && bins == 0) {
+    return 0;
+  }
+  while (room < bins) {
+    room *= 2;
+  }
+  return room < sketch->max_bins ? room : sketch->max_bins;
+}
+
+static uint32_t first_room(const struct ps_ddsketch *sketch)
+{
+  return room_for(sketch, PS_POSITIVE, 0);
+}
+
+/* Of a payload that has its first size again. */
+static void set_empty(struct ps_ddsketch *sketch)
+{
+  uint64_t *counts = (uint64_t *)(void *)sketch->sketch.payload;
+  uint32_t room = first_room(sketch);
+  memset(counts, 0, (size_t)sketch->sketch.held);
+  sketch->bins[PS_NEGATIVE] = (struct ps_bins){.counts = counts, .span = PS_SPAN_NONE};
+  sketch->bins[PS_POSITIVE] =
+      (struct ps_bins){.counts = counts, .room = room, .span = PS_SPAN_NONE};
+  sketch->zeros = 0;
+  sketch->min = sketch->max = 0;
+}
+
+static enum ps_status init(struct ps_sketch *base, struct ps_error *error)
+{
+  struct ps_ddsketch *sketch = (struct ps_ddsketch *)base;
+  const struct ps_memory *memory = base->memory;
+  size_t bytes = first_room(sketch) * sizeof(uint64_t);
+  base->payload = memory->resize(memory->context, NULL, 0, bytes);
+  if (base->payload == NULL) {
+    return no_memory(bytes, error);
+  }
+  base->held = bytes;
+  sketch->multiplier = ps_log_multiplier(sketch->relative_accuracy);
+  set_empty(sketch);
+  return PS_OK;
+}
+
+/* When nothing can be given back, all is kept, and the positive bins have it. */
+static void clear(struct ps_sketch *base)
+{
+  struct ps_ddsketch *sketch = (struct ps_ddsketch *)base;
+  const struct ps_memory *memory = base->memory;
+  size_t bytes = first_room(sketch) * sizeof(uint64_t);
+  if (base->held != bytes) {
+    void *block = memory->resize(memory->context, base->payload, (size_t)base->held, bytes);
+    if (block != NULL) {
+      base->payload = block;
+      base->held = bytes;
+    }
+  }
+  set_empty(sketch);
+}
+
+/* A closed sketch has no bins to look at: its size may still be asked for. */
+static void leave_closed(struct ps_sketch *base)
+{
+  struct ps_ddsketch *sketch = (struct ps_ddsketch *)base;
+  base->payload = NULL;
+  base->held = 0;
+  for (int sign = 0; sign < PS_SIGNS; sign++) {
+    sketch->bins[sign] = (struct ps_bins){.span = PS_SPAN_NONE};
+  }
+}
+
+static void release(struct ps_sketch *sketch)
+{
+  const struct ps_memory *memory = sketch->memory;
+  if (sketch->payload != NULL) {
+    memory->resize(memory->context, sketch->payload, (size_t)sketch->held, 0);
+  }
+  leave_closed(sketch);
+}
+
+static enum ps_status clone(struct ps_sketch *base, const struct ps_sketch *source,
+                            struct ps_error *error)
+{
+  struct ps_ddsketch *copy = (struct ps_ddsketch *)base;
+  const struct ps_memory *memory = base->memory;
+  base->payload = memory->resize(memory->context, NULL, 0, (size_t)source->held);
+  if (base->payload == NULL) {
+    leave_closed(base);
+    return no_memory(source->held, error);
+  }
+  memcpy(base->payload, source->payload, (size_t)source->held);
+  for (int sign = 0; sign < PS_SIGNS; sign++) {
+    const struct ps_bins *bins = &((const struct ps_ddsketch *)source)->bins[sign];
+    ptrdiff_t at = bins->counts - (const uint64_t *)(const void *)source->payload;
+    copy->bins[sign].counts = (uint64_t *)(void *)base->payload + at;
+  }
+  return PS_OK;
+}
+
+enum ps_status ps_ddsketch_reserve(struct ps_ddsketch *sketch, const struct ps_span window[],
+                                   struct ps_error *error)
+{
+  struct ps_sketch *base = &sketch->sketch;
+  const struct ps_memory *memory = base->memory;
+  struct ps_bins *negative = &sketch->bins[PS_NEGATIVE], *positive = &sketch->bins[PS_POSITIVE];
+  uint32_t below = room_for(sketch, PS_NEGATIVE, ps_span_length(window[PS_NEGATIVE]));
+  uint32_t above = room_for(sketch, PS_POSITIVE, ps_span_length(window[PS_POSITIVE]));
+  if (below == negative->room && above == positive->room) {
+    ps_bins_place(negative, negative->counts, below, window[PS_NEGATIVE]);
+    ps_bins_place(positive, positive->counts, above, window[PS_POSITIVE]);
+    return PS_OK;
+  }
+  size_t bytes = ((size_t)below + above) * sizeof(uint64_t);
+  uint64_t *counts = memory->resize(memory->context, NULL, 0, bytes);
+  if (counts == NULL) {
+    return no_memory(bytes, error);
+  }
+  ps_bins_place(negative, counts, below, window[PS_NEGATIVE]);
+  ps_bins_place(positive, counts + below, above, window[PS_POSITIVE]);
+  memory->resize(memory->context, base->payload, (size_t)base->held, 0);
+  base->payload = (unsigned char *)counts;
+  base->held = bytes;
+  return PS_OK;
+}
+
+/* ---- values ---- */
+
+bool ps_ddsketch_is_zero(const struct ps_ddsketch *sketch, double x, enum ps_sign *sign,
+                         uint32_t *index)
+{
+  double magnitude = fabs(x);
+  if (magnitude < DBL_MIN) {
+    return true;
+  }
+  *sign = x < 0 ? PS_NEGATIVE : PS_POSITIVE;
+  *index = ps_log_index(sketch->multiplier, magnitude);
+  return false;
+}
+
+struct ps_span ps_ddsketch_range(const struct ps_ddsketch *sketch)
+{
+  return (struct ps_span){ps_log_index(sketch->multiplier, DBL_MIN),
+                          ps_log_index(sketch->multiplier, DBL_MAX)};
+}
+
+static uint64_t total(const struct ps_ddsketch *sketch)
+{
+  return sketch->zeros + sketch->bins[PS_NEGATIVE].total + sketch->bins[PS_POSITIVE].total;
+}
+
+static uint64_t count(const struct ps_sketch *sketch)
+{
+  return total((const struct ps_ddsketch *)sketch);
+}
+
+static enum ps_status check_total(const struct ps_ddsketch *sketch, uint64_t more,
+                                  struct ps_error *error)
+{
+  if (more > PS_COUNT_MAX - total(sketch)) {
+    return ps_fail(error, PS_ERR_FULL, "the total of all weights would pass 2^53");
+  }
+  return PS_OK;
+}
+
+/* Joins the extremes with others. -0.0 + 0.0 is 0.0. */
+static void extend(struct ps_ddsketch *sketch, double min, double max, bool empty)
+{
+  if (empty || min < sketch->min) {
+    sketch->min = min + 0.0;
+  }
+  if (empty || max > sketch->max) {
+    sketch->max = max + 0.0;
+  }
+}
+
+/* What a batch would need. */
+struct demand {
+  struct ps_span span[PS_SIGNS];
+  uint64_t total; /* more than 2^53 is as good as any such number */
+};
+
+static struct demand demand_of(const struct ps_ddsketch *sketch, const double *values,
+                               const uint64_t *weights, size_t n)
+{
+  struct demand demand = {{PS_SPAN_NONE, PS_SPAN_NONE}, 0};
+  for (size_t i = 0; i < n && demand.total <= PS_COUNT_MAX; i++) {
+    enum ps_sign sign;
+    uint32_t index;
+    uint64_t weight = weights != NULL ? weights[i] : 1;
+    demand.total += weight;
+    if (weight > 0 && !ps_ddsketch_is_zero(sketch, values[i], &sign, &index)) {
+      demand.span[sign] = ps_span_join(demand.span[sign], (struct ps_span){index, index});
+    }
+  }
+  return demand;
+}
+
+/* Room for all of a batch is made before the first is counted: nothing can fail in between. The
+ * state does not depend on the order, so bins may be collapsed that early. */
+static enum ps_status prepare(struct ps_ddsketch *sketch, const struct demand *demand,
+                              struct ps_span window[], struct ps_error *error)
+{
+  enum ps_status status = check_total(sketch, demand->total, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  for (int sign = 0; sign < PS_SIGNS; sign++) {
+    window[sign] = ps_bins_window(&sketch->bins[sign], demand->span[sign], sketch->max_bins);
+  }
+  return ps_ddsketch_reserve(sketch, window, error);
+}
+
+static enum ps_status add_values(struct ps_sketch *base, const double *values,
+                                 const uint64_t *weights, size_t n, size_t *changed,
+                                 struct ps_error *error)
+{
+  struct ps_ddsketch *sketch = (struct ps_ddsketch *)base;
+  const struct demand demand = demand_of(sketch, values, weights, n);
+  struct ps_span window[PS_SIGNS];
+  *changed = 0;
+  enum ps_status status = prepare(sketch, &demand, window, error);
+  for (size_t i = 0; i < n && status == PS_OK; i++) {
+    enum ps_sign sign;
+    uint32_t index;
+    uint64_t weight = weights != NULL ? weights[i] : 1;
+    if (weight == 0) {
+      continue;
+    }
+    extend(sketch, values[i], values[i], total(sketch) == 0);
+    if (ps_ddsketch_is_zero(sketch, values[i], &sign, &index)) {
+      sketch->zeros += weight;
+    } else {
+      ps_bins_add(&sketch->bins[sign], index, weight, window[sign]);
+    }
+    ++*changed;
+  }
+  return status;
+}
+
+/* ---- two of them ---- */
+
+/* The source may be the target: the window is then where the bins are. */
+static void merge_bins(struct ps_bins *target, const struct ps_bins *source, struct ps_span window)
+{
+  const struct ps_span span = source->span;
+  for (uint32_t i = 0, n = ps_span_length(span); i < n; i++) {
+    uint64_t count = ps_bins_get(source, span.low + i);
+    if (count > 0) {
+      ps_bins_add(target, span.low + i, count, window);
+    }
+  }
+  target->collapsed |= source->collapsed;
+}
+
+static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from,
+                            struct ps_error *error)
+{
+  struct ps_ddsketch *target = (struct ps_ddsketch *)into;
+  const struct ps_ddsketch *source = (const struct ps_ddsketch *)from;
+  struct ps_span window[PS_SIGNS];
+  if (total(source) == 0) {
+    return PS_OK;
+  }
+  const struct demand demand = {{source->bins[0].span, source->bins[1].span}, total(source)};
+  enum ps_status status = prepare(target, &demand, window, error);
+  if (status == PS_OK) {
+    extend(target, source->min, source->max, total(target) == 0);
+    target->zeros += source->zeros;
+    merge_bins(&target->bins[PS_NEGATIVE], &source->bins[PS_NEGATIVE], window[PS_NEGATIVE]);
+    merge_bins(&target->bins[PS_POSITIVE], &source->bins[PS_POSITIVE], window[PS_POSITIVE]);
+  }
+  return status;
+}
+
+/* The extremes are compared as numbers: there is no other zero, and nothing that is none. */
+static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
+{
+  const struct ps_ddsketch *x = (const struct ps_ddsketch *)a;
+  const struct ps_ddsketch *y = (const struct ps_ddsketch *)b;
+  return x->zeros == y->zeros && x->min == y->min && x->max == y->max &&
+         ps_bins_equal(&x->bins[PS_NEGATIVE], &y->bins[PS_NEGATIVE]) &&
+         ps_bins_equal(&x->bins[PS_POSITIVE], &y->bins[PS_POSITIVE]);
+}
+
+/* ---- bytes ---- */
+
+static bool flat(const struct ps_sketch *sketch)
+{
+  (void)sketch;
+  return false;
+}
+
+static enum ps_status decode(struct ps_sketch *base, const unsigned char *bytes, uint64_t n,
+                             bool is_flat, struct ps_error *error)
+{
+  if (is_flat) {
+    return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a ddsketch is never flat)");
+  }
+  enum ps_status status = init(base, error);
+  if (status == PS_OK) {
+    status = ps_ddsketch_read((struct ps_ddsketch *)base, bytes, n, error);
+    if (status != PS_OK) {
+      release(base);
+    }
+  }
+  return status;
+}
+
+/* ---- reports ---- */
+
+static void describe(const struct ps_sketch *base, struct ps_report *report)
+{
+  const struct ps_ddsketch *sketch = (const struct ps_ddsketch *)base;
+  double accuracy = sketch->relative_accuracy;
+  report->number(report, "gamma", (1 + accuracy) / (1 - accuracy));
+}
+
+static void inspect(const struct ps_sketch *base, struct ps_report *report)
+{
+  const struct ps_ddsketch *sketch = (const struct ps_ddsketch *)base;
+  const struct ps_bins *negative = &sketch->bins[PS_NEGATIVE];
+  const struct ps_bins *positive = &sketch->bins[PS_POSITIVE];
+  report->integer(report, "negative_bins", ps_bins_used(negative));
+  report->integer(report, "positive_bins", ps_bins_used(positive));
+  report->integer(report, "negatives", negative->total);
+  report->integer(report, "zeros", sketch->zeros);
+  report->integer(report, "positives", positive->total);
+  report->boolean(report, "collapsed", negative->collapsed || positive->collapsed);
+}
+
+const struct ps_kind ps_ddsketch = {
+    .name = "ddsketch",
+    .id = 50,
+    .hash_id = PS_HASH_NONE,
+    .may_refuse = true,
+    .struct_size = sizeof(struct ps_ddsketch),
+    .options = options,
+    .fields = fields,
+    .plan = plan,
+    .validate = validate,
+    .size = size,
+    .init = init,
+    .clear = clear,
+    .release = release,
+    .clone = clone,
+    .count = count,
+    .merge = merge,
+    .equal = equal,
+    .flat = flat,
+    .encoded_size = ps_ddsketch_encoded_size,
+    .encoded_max = ps_ddsketch_encoded_max,
+    .encode = ps_ddsketch_encode,
+    .decode = decode,
+    .describe = describe,
+    .inspect = inspect,
+    .add_values = add_values,
+    .quantiles = &ps_ddsketch_quantiles,
+};

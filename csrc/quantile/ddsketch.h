@@ -1,0 +1,58 @@
+/* DDSketch (Masson, Rim and Lee 2019, "DDSketch: a fast and fully-mergeable quantile sketch with
+ * relative-error guarantees"): quantiles whose value is right within a share of itself.
+ *
+ * Values are counted in bins whose width is in proportion to the value (log_index.h): one sequence
+ * of bins for the positive values, one for the magnitudes of the negative ones, and a count of
+ * zeros, which magnitudes below 2^-1022 are counted with. Beyond max_bins of a sign the smallest
+ * magnitudes share a bin (the collapsing of section 2.2 of the paper; bins.h). The least and the
+ * largest value are kept beside them.
+ *
+ * The state is a function of what was added, whatever its order and however it was split and
+ * merged. */
+#ifndef PS_QUANTILE_DDSKETCH_H
+#define PS_QUANTILE_DDSKETCH_H
+
+#include "base/kind.h"
+#include "quantile/bins.h"
+
+/* The positive values of a sketch, or the magnitudes of its negative ones. */
+enum ps_sign { PS_NEGATIVE, PS_POSITIVE, PS_SIGNS };
+
+/* Owns its payload: the counts of both signs, one behind the other, as the machine has them. */
+struct ps_ddsketch {
+  struct ps_sketch sketch;
+  double relative_accuracy;
+  uint32_t max_bins;   /* of each sign */
+  uint64_t multiplier; /* derived: see log_index.h */
+  struct ps_bins bins[PS_SIGNS];
+  uint64_t zeros;
+  double min, max; /* 0 while it is empty */
+};
+
+extern const struct ps_kind ps_ddsketch;
+
+/* ---- private to ddsketch ---- */
+
+/* Does a value count as 0? If not, *sign and *index are those of its bin. */
+bool ps_ddsketch_is_zero(const struct ps_ddsketch *sketch, double x, enum ps_sign *sign,
+                         uint32_t *index);
+
+/* The whole range of indexes. */
+struct ps_span ps_ddsketch_range(const struct ps_ddsketch *sketch);
+
+/* Makes room for the windows of both signs, and collapses what lies below them. PS_ERR_MEMORY, and
+ * then nothing has changed. */
+enum ps_status ps_ddsketch_reserve(struct ps_ddsketch *sketch, const struct ps_span window[],
+                                   struct ps_error *error);
+
+/* The form in bytes: docs/FORMAT.md. Decoding expects an empty sketch. */
+uint64_t ps_ddsketch_encoded_size(const struct ps_sketch *base);
+uint64_t ps_ddsketch_encoded_max(const struct ps_sketch *base);
+void ps_ddsketch_encode(const struct ps_sketch *base, unsigned char *bytes);
+enum ps_status ps_ddsketch_read(struct ps_ddsketch *sketch, const unsigned char *bytes,
+                                uint64_t size, struct ps_error *error);
+
+/* What it answers. */
+extern const struct ps_quantile_kind ps_ddsketch_quantiles;
+
+#endif

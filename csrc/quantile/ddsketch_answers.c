@@ -1,0 +1,134 @@
+/* What a ddsketch answers, from its bins and the two extremes. */
+#include <math.h>
+
+#include "quantile/ddsketch.h"
+#include "quantile/log_index.h"
+#include "quantile/quantile.h"
+
+/* The value that stands for a bin, as near as the extremes allow. */
+static double value_of(const struct ps_ddsketch *sketch, enum ps_sign sign, uint32_t index)
+{
+  double magnitude = ps_log_value(sketch->multiplier, index);
+  double x = sign == PS_NEGATIVE ? -magnitude : magnitude;
+  return fmin(fmax(x, sketch->min), sketch->max);
+}
+
+static double value_of_zeros(const struct ps_ddsketch *sketch)
+{
+  return fmin(fmax(0, sketch->min), sketch->max);
+}
+
+/* The index of the bin that has the value number k, counted from 0 in the order of indexes. */
+static uint32_t find(const struct ps_bins *bins, uint64_t k)
+{
+  uint32_t index = bins->span.low;
+  for (uint64_t n; (n = ps_bins_get(bins, index)) <= k; index++) {
+    k -= n;
+  }
+  return index;
+}
+
+/* Value number k of all, counted from 0. */
+static double value_at(const struct ps_ddsketch *sketch, uint64_t k)
+{
+  const struct ps_bins *negative = &sketch->bins[PS_NEGATIVE];
+  const struct ps_bins *positive = &sketch->bins[PS_POSITIVE];
+  if (k < negative->total) {
+    return value_of(sketch, PS_NEGATIVE, find(negative, negative->total - 1 - k));
+  }
+  k -= negative->total;
+  if (k < sketch->zeros) {
+    return value_of_zeros(sketch);
+  }
+  return value_of(sketch, PS_POSITIVE, find(positive, k - sketch->zeros));
+}
+
+static uint64_t total(const struct ps_sketch *sketch)
+{
+  return sketch->kind->count(sketch);
+}
+
+/* Section 2.1 of the paper: the lower quantile, value number floor(q (n - 1)). */
+static double quantile(const struct ps_sketch *base, double q)
+{
+  const struct ps_ddsketch *sketch = (const struct ps_ddsketch *)base;
+  const uint64_t last = total(base) - 1;
+  const uint64_t k = (uint64_t)(q * (double)last);
+  return k == 0 ? sketch->min : k >= last ? sketch->max : value_at(sketch, k);
+}
+
+/* What the bins of these indexes hold. */
+static uint64_t count_within(const struct ps_bins *bins, uint32_t low, uint32_t high)
+{
+  uint64_t sum = 0;
+  low = low > bins->span.low ? low : bins->span.low;
+  high = high < bins->span.high ? high : bins->span.high;
+  for (uint32_t i = low; i <= high; i++) {
+    sum += ps_bins_get(bins, i);
+  }
+  return sum;
+}
+
+/* Values in the bin of x are taken for <= x. */
+static double rank(const struct ps_sketch *base, double x)
+{
+  const struct ps_ddsketch *sketch = (const struct ps_ddsketch *)base;
+  const struct ps_bins *negative = &sketch->bins[PS_NEGATIVE];
+  const struct ps_bins *positive = &sketch->bins[PS_POSITIVE];
+  enum ps_sign sign;
+  uint32_t index;
+  if (total(base) == 0 || x < sketch->min) {
+    return 0;
+  }
+  if (x >= sketch->max) {
+    return 1;
+  }
+  uint64_t n = negative->total + sketch->zeros;
+  if (!ps_ddsketch_is_zero(sketch, x, &sign, &index)) {
+    n = sign == PS_NEGATIVE ? count_within(negative, index, UINT32_MAX)
+                            : n + count_within(positive, 0, index);
+  }
+  return (double)n / (double)total(base);
+}
+
+static double min(const struct ps_sketch *sketch)
+{
+  return ((const struct ps_ddsketch *)sketch)->min;
+}
+
+static double max(const struct ps_sketch *sketch)
+{
+  return ((const struct ps_ddsketch *)sketch)->max;
+}
+
+/* In shares of the total, since the sum may be larger than any double. */
+static double mean(const struct ps_sketch *base)
+{
+  const struct ps_ddsketch *sketch = (const struct ps_ddsketch *)base;
+  const double n = (double)total(base);
+  double sum = value_of_zeros(sketch) * ((double)sketch->zeros / n);
+  for (int sign = 0; sign < PS_SIGNS; sign++) {
+    const struct ps_bins *bins = &sketch->bins[sign];
+    for (uint32_t i = 0, length = ps_span_length(bins->span); i < length; i++) {
+      uint64_t count = ps_bins_get(bins, bins->span.low + i);
+      if (count > 0) {
+        sum += value_of(sketch, (enum ps_sign)sign, bins->span.low + i) * ((double)count / n);
+      }
+    }
+  }
+  return fmin(fmax(sum, sketch->min), sketch->max);
+}
+
+static double sum(const struct ps_sketch *base)
+{
+  return total(base) == 0 ? 0 : mean(base) * (double)total(base);
+}
+
+const struct ps_quantile_kind ps_ddsketch_quantiles = {
+    .quantile = quantile,
+    .rank = rank,
+    .min = min,
+    .max = max,
+    .sum = sum,
+    .mean = mean,
+};
