@@ -225,7 +225,7 @@ static enum ps_status enter(struct ps_top_k *top_k, const struct ps_key *key, ui
       .hash = key->hash,
       .count = count,
       .error = error_of_count,
-      .key = key->bytes,
+      .key = key->length > 0 ? key->bytes : NULL,
       .length = (uint32_t)key->length,
       .borrowed = borrow && key->length > 0,
   };

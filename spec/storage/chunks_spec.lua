@@ -59,7 +59,7 @@ kinds.describe_forms(describe, function(form, kind)
 
   it("is kept alive by its iterator", function()
     local expected = form.filled():encode()
-    local next_piece, all = form.filled():chunks(11), {}
+    local next_piece, all = form.filled():chunks(math.ceil(#expected / 30)), {}
     for piece in next_piece do
       all[#all + 1] = piece
       if #all % 10 == 1 then
@@ -73,7 +73,7 @@ kinds.describe_forms(describe, function(form, kind)
   it("may be handed out by several coroutines in turn, the first ones dead and gone", function()
     local expected, all, next_piece = form.filled():encode(), {}, nil
     coroutine.wrap(function()
-      next_piece = form.filled():chunks(11)
+      next_piece = form.filled():chunks(math.ceil(#expected / 30))
     end)()
     local left = true
     while left do

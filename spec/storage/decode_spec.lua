@@ -163,16 +163,16 @@ kinds.describe_forms(describe, function(form, kind)
         ps.decode(damaged)
         ps.decode(unsound)
         ps.decode(bytes)
-        if i % 1000 == 0 then
+        if i % 500 == 0 then
           collectgarbage()
         end
       end
     end
-    round(2000)
+    round(1000)
     local growth = memory.growth(function()
-      round(5000)
+      round(2000)
     end)
-    assert.is_true(growth < MEGABYTE, growth)
+    assert.is_true(growth < MEGABYTE / 2, growth)
   end)
 end)
 
