@@ -19,7 +19,7 @@ CORE = \
   membership/cuckoo.c membership/cuckoo_growth.c membership/cuckoo_plan.c \
   membership/cuckoo_search.c membership/cuckoo_table.c \
   membership/fuse.c membership/fuse_build.c \
-  frequency/count_min.c frequency/ranking.c frequency/top_k.c \
+  frequency/count_min.c frequency/ranking.c frequency/top_k.c frequency/top_k_bytes.c \
   cardinality/hyperloglog.c cardinality/hyperloglog_estimate.c \
   cardinality/hyperloglog_forms.c cardinality/hyperloglog_joint.c \
   cardinality/hyperloglog_overlap.c cardinality/hyperloglog_registers.c \

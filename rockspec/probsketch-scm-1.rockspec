@@ -55,6 +55,7 @@ build = {
         "csrc/frequency/count_min.c",
         "csrc/frequency/ranking.c",
         "csrc/frequency/top_k.c",
+        "csrc/frequency/top_k_bytes.c",
         "csrc/cardinality/hyperloglog.c",
         "csrc/cardinality/hyperloglog_estimate.c",
         "csrc/cardinality/hyperloglog_forms.c",

@@ -24,6 +24,12 @@ struct ps_ranked {
   bool borrowed; /* the key's bytes are somebody else's; else they are a block of its own */
 };
 
+/* What was counted while the key was in the ranking: the sketch of the rest does not have it. */
+static inline uint64_t ps_ranked_exact(const struct ps_ranked *entry)
+{
+  return entry->count - entry->error;
+}
+
 /* All zeros: an empty one, without a block. */
 struct ps_ranking {
   struct ps_ranked *entries;

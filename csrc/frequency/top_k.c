@@ -5,12 +5,7 @@
 
 #include "base/hash.h"
 #include "base/sketch.h"
-
-#define HEAD_SIZE 16
-#define TOTAL_AT 0
-#define SATURATED_AT 8
-
-#define ITEM_SIZE 20
+#include "frequency/top_k_bytes.h"
 
 enum { OPTION_K = PS_COUNT_MIN_SHAPE_OPTIONS };
 
@@ -68,7 +63,7 @@ static enum ps_status validate(struct ps_sketch *sketch, struct ps_error *error)
   return ps_count_min.validate(&top_k->rest.sketch, error);
 }
 
-static uint64_t rest_size(const struct ps_top_k *top_k)
+uint64_t ps_top_k_rest_size(const struct ps_top_k *top_k)
 {
   return ps_count_min.size(&top_k->rest.sketch);
 }
@@ -77,7 +72,7 @@ static uint64_t rest_size(const struct ps_top_k *top_k)
 static uint64_t size(const struct ps_sketch *sketch)
 {
   const struct ps_top_k *top_k = (const struct ps_top_k *)sketch;
-  const uint64_t rest = rest_size(top_k), list = ps_ranking_size(top_k->k);
+  const uint64_t rest = ps_top_k_rest_size(top_k), list = ps_ranking_size(top_k->k);
   return rest > UINT64_MAX - list ? UINT64_MAX : rest + list;
 }
 
@@ -98,11 +93,10 @@ static void tell_held(struct ps_top_k *top_k)
   top_k->sketch.held = top_k->rest.sketch.held + ps_ranking_held(&top_k->ranking);
 }
 
-/* Gives the sketch of the rest a payload, whose bytes are anything. */
-static enum ps_status take(struct ps_top_k *top_k, struct ps_error *error)
+enum ps_status ps_top_k_take(struct ps_top_k *top_k, struct ps_error *error)
 {
   const struct ps_memory *memory = top_k->sketch.memory;
-  void *payload = memory->resize(memory->context, NULL, 0, rest_size(top_k));
+  void *payload = memory->resize(memory->context, NULL, 0, ps_top_k_rest_size(top_k));
   top_k->sketch.payload = payload;
   return payload != NULL ? ps_init(&top_k->rest.sketch, payload, NULL, error) : no_memory(error);
 }
@@ -113,7 +107,7 @@ static void release(struct ps_sketch *sketch)
   const struct ps_memory *memory = sketch->memory;
   ps_ranking_free(&top_k->ranking, memory);
   if (sketch->payload != NULL) {
-    memory->resize(memory->context, sketch->payload, rest_size(top_k), 0);
+    memory->resize(memory->context, sketch->payload, ps_top_k_rest_size(top_k), 0);
     ps_release(&top_k->rest.sketch);
   }
   sketch->payload = NULL;
@@ -123,7 +117,7 @@ static void release(struct ps_sketch *sketch)
 static enum ps_status init(struct ps_sketch *sketch, struct ps_error *error)
 {
   struct ps_top_k *top_k = (struct ps_top_k *)sketch;
-  enum ps_status status = take(top_k, error);
+  enum ps_status status = ps_top_k_take(top_k, error);
   if (status == PS_OK) {
     ps_count_min.clear(&top_k->rest.sketch);
     tell_held(top_k);
@@ -147,7 +141,7 @@ static enum ps_status clone(struct ps_sketch *sketch, const struct ps_sketch *so
   struct ps_top_k *copy = (struct ps_top_k *)sketch;
   const struct ps_top_k *from = (const struct ps_top_k *)source;
   copy->ranking = (struct ps_ranking){.n = 0};
-  enum ps_status status = take(copy, error);
+  enum ps_status status = ps_top_k_take(copy, error);
   if (status == PS_OK) {
     memcpy(sketch->payload, source->payload, copy->rest.sketch.held);
     const uint32_t room = ps_ranking_room(from->k, from->ranking.n);
@@ -169,12 +163,6 @@ static uint64_t add_up(struct ps_top_k *top_k, uint64_t a, uint64_t b)
 {
   top_k->saturated |= b > PS_COUNT_MAX - a;
   return ps_add_saturating(a, b, PS_COUNT_MAX);
-}
-
-/* What was counted while the key was in the ranking: the sketch of the rest does not have it. */
-static uint64_t exact_part(const struct ps_ranked *entry)
-{
-  return entry->count - entry->error;
 }
 
 static bool is_full(const struct ps_top_k *top_k)
@@ -205,7 +193,7 @@ static void insert(struct ps_top_k *top_k, const struct ps_ranked *entry)
 {
   if (is_full(top_k)) {
     const struct ps_ranked *least = ps_ranking_least(&top_k->ranking);
-    ps_count_min_add(&top_k->rest, least->hash, exact_part(least));
+    ps_count_min_add(&top_k->rest, least->hash, ps_ranked_exact(least));
     ps_ranking_replace(&top_k->ranking, top_k->sketch.memory, entry);
   } else {
     ps_ranking_insert(&top_k->ranking, entry);
@@ -423,7 +411,7 @@ void ps_top_k_halve(struct ps_top_k *top_k)
   ps_ranking_sort(ranking); /* the order of conservative updates is in the counters */
   for (uint32_t i = 0; i < ranking->n; i++) {
     struct ps_ranked *entry = &ranking->entries[ranking->heap[i]];
-    const uint64_t exact = exact_part(entry);
+    const uint64_t exact = ps_ranked_exact(entry);
     ps_count_min_add(&top_k->rest, entry->hash, exact % 2);
     entry->count /= 2;
     entry->error = entry->count - exact / 2;
@@ -447,7 +435,7 @@ static void unite(struct ps_top_k *merged, struct ps_ranking *both, const struct
       continue;
     }
     const struct ps_ranked *twin = ps_ranking_find(&other->ranking, &key);
-    const uint64_t exact = exact_part(&entry) + (twin != NULL ? exact_part(twin) : 0);
+    const uint64_t exact = ps_ranked_exact(&entry) + (twin != NULL ? ps_ranked_exact(twin) : 0);
     entry.count = add_up(merged, entry.count, ps_top_k_frequency(other, &key));
     entry.error = entry.count > exact ? entry.count - exact : 0;
     entry.borrowed = entry.length > 0;
@@ -491,7 +479,7 @@ static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from
     ps_count_min.merge(&merged.rest.sketch, &source->rest.sketch, error); /* which never fails */
     for (uint32_t i = 0; i < dropped; i++) {
       const struct ps_ranked *entry = &both.entries[both.heap[i]];
-      ps_count_min_add(&merged.rest, entry->hash, exact_part(entry));
+      ps_count_min_add(&merged.rest, entry->hash, ps_ranked_exact(entry));
     }
     merged.total = add_up(&merged, target->total, source->total);
     merged.saturated |= source->saturated;
@@ -520,43 +508,7 @@ static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
   return true;
 }
 
-/* ---- the list ---- */
-
-uint64_t ps_top_k_list_size(const struct ps_top_k *top_k)
-{
-  return (uint64_t)top_k->ranking.n * ITEM_SIZE + top_k->ranking.key_bytes;
-}
-
-void ps_top_k_list(const struct ps_top_k *top_k, unsigned char *bytes)
-{
-  const struct ps_ranking *ranking = &top_k->ranking;
-  ps_ranking_sort(ranking);
-  for (uint32_t i = ranking->n; i-- > 0;) {
-    const struct ps_ranked *entry = &ranking->entries[ranking->heap[i]];
-    ps_store64(bytes, entry->count);
-    ps_store64(bytes + 8, entry->error);
-    ps_store32(bytes + 16, entry->length);
-    if (entry->length > 0) {
-      memcpy(bytes + ITEM_SIZE, entry->key, entry->length);
-    }
-    bytes += ITEM_SIZE + entry->length;
-  }
-}
-
-bool ps_top_k_next(struct ps_reader *list, struct ps_top_k_item *item)
-{
-  item->count = ps_read(list, 8);
-  item->error = ps_read(list, 8);
-  item->length = (uint32_t)ps_read(list, 4);
-  if (list->failed || item->length > (size_t)(list->end - list->at)) {
-    return false;
-  }
-  item->key = list->at;
-  list->at += item->length;
-  return true;
-}
-
-/* ---- bytes ---- */
+/* ---- bytes: top_k_bytes.c ---- */
 
 /* Never: keys have no fixed place. */
 static bool flat(const struct ps_sketch *sketch)
@@ -565,116 +517,12 @@ static bool flat(const struct ps_sketch *sketch)
   return false;
 }
 
-static uint64_t encoded_size(const struct ps_sketch *sketch)
-{
-  const struct ps_top_k *top_k = (const struct ps_top_k *)sketch;
-  return HEAD_SIZE + top_k->rest.sketch.held + ps_top_k_list_size(top_k);
-}
-
-static void encode(const struct ps_sketch *sketch, unsigned char *bytes)
-{
-  const struct ps_top_k *top_k = (const struct ps_top_k *)sketch;
-  ps_store64(bytes + TOTAL_AT, top_k->total);
-  ps_store64(bytes + SATURATED_AT, top_k->saturated);
-  memcpy(bytes + HEAD_SIZE, sketch->payload, top_k->rest.sketch.held);
-  ps_top_k_list(top_k, bytes + HEAD_SIZE + top_k->rest.sketch.held);
-}
-
-/* How many items the list has; more than k when it is none. */
-static uint32_t count_items(const struct ps_top_k *top_k, struct ps_reader list)
-{
-  struct ps_top_k_item item;
-  uint32_t n = 0;
-  while (list.at < list.end && n <= top_k->k) {
-    n = ps_top_k_next(&list, &item) ? n + 1 : top_k->k + 1;
-  }
-  return n;
-}
-
-/* Could the entry be, with what is already there, all of a higher rank? */
-static bool is_possible(const struct ps_top_k *top_k, const struct ps_ranked *entry)
-{
-  const struct ps_ranking *ranking = &top_k->ranking;
-  const struct ps_key key = {entry->key, entry->length, entry->hash};
-  if (entry->count < 1 || entry->count > PS_COUNT_MAX || entry->error > entry->count) {
-    return false;
-  }
-  if (ranking->n > 0 && (!ps_ranked_below(entry, ps_ranking_least(ranking)) ||
-                         ps_ranking_find(ranking, &key) != NULL)) {
-    return false;
-  }
-  return ps_top_k_saturated(top_k) ||
-         entry->error <= ps_count_min_frequency(&top_k->rest, entry->hash);
-}
-
-static enum ps_status decode_list(struct ps_top_k *top_k, struct ps_reader list,
-                                  struct ps_error *error)
-{
-  const uint32_t n = count_items(top_k, list);
-  uint64_t sum = ps_count_min_total(&top_k->rest);
-  struct ps_top_k_item item;
-  if (n > top_k->k) {
-    return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (no list of at most k keys)");
-  }
-  if (!ps_ranking_resize(&top_k->ranking, top_k->sketch.memory, ps_ranking_room(top_k->k, n))) {
-    return no_memory(error);
-  }
-  while (top_k->ranking.n < n && ps_top_k_next(&list, &item)) {
-    struct ps_ranked entry = {
-        .hash = ps_hash(item.key, item.length, top_k->sketch.seed),
-        .count = item.count,
-        .error = item.error,
-        .key = item.key,
-        .length = item.length,
-    };
-    if (!is_possible(top_k, &entry)) {
-      return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (a count that is impossible there)");
-    }
-    if (!ps_ranked_own(&entry, top_k->sketch.memory)) {
-      return no_memory(error);
-    }
-    ps_ranking_insert(&top_k->ranking, &entry);
-    sum = ps_add_saturating(sum, exact_part(&entry), PS_COUNT_MAX);
-  }
-  if (sum > top_k->total && !ps_top_k_saturated(top_k)) {
-    return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (counts above the total)");
-  }
-  return PS_OK;
-}
-
-static enum ps_status decode_all(struct ps_top_k *top_k, const unsigned char *bytes, uint64_t n,
-                                 struct ps_error *error)
-{
-  const uint64_t before_list = HEAD_SIZE + rest_size(top_k);
-  if (n < before_list) {
-    return ps_fail(error, PS_ERR_CORRUPT,
-                   "corrupt payload (expected at least %" PRIu64 " bytes, got %" PRIu64 ")",
-                   before_list, n);
-  }
-  const uint64_t saturated = ps_load64(bytes + SATURATED_AT);
-  top_k->total = ps_load64(bytes + TOTAL_AT);
-  top_k->saturated = saturated != 0;
-  if (top_k->total > PS_COUNT_MAX || saturated > 1) {
-    return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (a total above 2^53)");
-  }
-  enum ps_status status = take(top_k, error);
-  if (status != PS_OK) {
-    return status;
-  }
-  memcpy(top_k->sketch.payload, bytes + HEAD_SIZE, rest_size(top_k));
-  status = ps_count_min.check(&top_k->rest.sketch, error);
-  if (status != PS_OK) {
-    return status;
-  }
-  return decode_list(top_k, ps_reader_over(bytes + before_list, n - before_list), error);
-}
-
 static enum ps_status decode(struct ps_sketch *sketch, const unsigned char *bytes, uint64_t n,
                              bool is_flat, struct ps_error *error)
 {
   struct ps_top_k *top_k = (struct ps_top_k *)sketch;
   enum ps_status status = is_flat ? ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a flat top_k)")
-                                  : decode_all(top_k, bytes, n, error);
+                                  : ps_top_k_decode_state(top_k, bytes, n, error);
   if (status == PS_OK) {
     tell_held(top_k);
   } else {
@@ -713,8 +561,8 @@ const struct ps_kind ps_top_k = {
     .merge = merge,
     .equal = equal,
     .flat = flat,
-    .encoded_size = encoded_size,
-    .encode = encode,
+    .encoded_size = ps_top_k_encoded_size,
+    .encode = ps_top_k_encode,
     .decode = decode,
     .inspect = inspect,
     .add_keys = add_keys,
