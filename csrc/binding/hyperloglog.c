@@ -142,7 +142,8 @@ O(2^precision), well below a millisecond at precision 14.
 @function hyperloglog:intersection
 @param other a compatible sketch
 @treturn number estimate, from 0 to the smaller of both
-@treturn number its standard error, in keys
+@treturn number its standard error, in keys; at either end of that range, where the registers hardly
+tell one overlap from another, it is too small
 */
 static int hyperloglog_intersection(lua_State *L)
 {
@@ -157,7 +158,7 @@ How alike are the sets of keys of two sketches? As @{hyperloglog:intersection}.
 @function hyperloglog:jaccard
 @param other a compatible sketch
 @treturn number estimate of |A and B| / |A or B|, from 0 to 1; 1 when both are empty, 0 when one is
-@treturn number its standard error
+@treturn number its standard error, with the same reservation
 */
 static int hyperloglog_jaccard(lua_State *L)
 {

@@ -87,7 +87,8 @@ double ps_hyperloglog_standard_error(const struct ps_hyperloglog *hll);
  * certain, one for each entry or register in use. O(1). */
 void ps_hyperloglog_bounds(const struct ps_hyperloglog *hll, double z, double *low, double *high);
 
-/* How two sketches overlap, with standard errors. */
+/* How two sketches overlap, with standard errors: of an answer at the end of its range, by what the
+ * likelihood says on the one side that is left, and so too small. */
 struct ps_overlap {
   double intersection, intersection_error; /* keys that are in both; at most those of the smaller */
   double jaccard, jaccard_error;           /* their share in those of the union */
