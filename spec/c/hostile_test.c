@@ -36,14 +36,6 @@ static struct bytes duplicate(struct bytes bytes, size_t size)
   return copy;
 }
 
-/* Bins with nothing in them, between others, are not in the bytes: what they take is bounded by the
- * size that the limit is compared with. */
-static size_t gaps_in(const struct ps_sketch *sketch)
-{
-  const struct ps_kind *kind = sketch->kind;
-  return kind != NULL && kind->add_values != NULL ? (size_t)kind->size(sketch) : 0;
-}
-
 /* Decodes, and holds the outcome against what may come of any bytes: a sketch that they are the
  * canonical form of, or a refusal that says something and leaves nothing behind. */
 static enum ps_status decode_watched(struct bytes bytes)

@@ -487,6 +487,14 @@ static inline bool is_refusal(enum ps_status status)
   return (status >= PS_ERR_MAGIC && status <= PS_ERR_RANGE) || status == PS_ERR_LIMIT;
 }
 
+/* Bins with nothing in them, between others, are not in the bytes: what they take is bounded by the
+ * size that the limit is compared with. */
+static inline size_t gaps_in(const struct ps_sketch *sketch)
+{
+  const struct ps_kind *kind = sketch->kind;
+  return kind != NULL && kind->add_values != NULL ? (size_t)kind->size(sketch) : 0;
+}
+
 /* ---- the envelope from outside, by the table in docs/FORMAT.md ---- */
 
 #define AT_VERSION 4
