@@ -1,6 +1,6 @@
 local ps = require "probsketch"
+local batches = require "spec.support.batches"
 local model = require "spec.support.blocked_bloom_model"
-local random = require "spec.support.random"
 local statistics = require "spec.support.statistics"
 
 local within, near, add_range, hits = statistics.within, statistics.near, statistics.add_range, statistics.hits
@@ -111,49 +111,9 @@ describe("a batch of keys for a blocked bloom filter", function()
   local capacities = { 1, 1000, model.capacity(2 ^ 14 - 1, 0.01), model.capacity(2 ^ 14, 0.01), 3000000 }
   local sizes = { 0, 1, 2, 23, 24, 25, 47, 48, 49, 255, 256, 257, 300, 1000, 1023, 1024, 1025, 3000 }
 
-  local function with_shapes_and_batches(call)
-    for _, capacity in ipairs(capacities) do
-      local filter, generator = ps.blocked_bloom{ capacity = capacity }, random.new(capacity)
-      for _, size in ipairs(sizes) do
-        local keys = {}
-        for i = 1, size do
-          keys[i] = generator:integer(10000)
-        end
-        call(filter, keys)
-      end
-    end
-  end
-
-  it("changes it as the same keys do one by one, and as many of them are new", function()
-    with_shapes_and_batches(function(filter, keys)
-      local single, new = filter:copy(), 0
-      for i = 1, #keys do
-        new = new + (single:add(keys[i]) and 1 or 0)
-      end
-      assert.equal(new, filter:add_many(keys))
-      assert.equal(single, filter)
-      assert.same(single:info(), filter:info())
-    end)
-  end)
-
-  it("is answered in its order", function()
-    local known, unknown = 0, 0
-    with_shapes_and_batches(function(filter, keys)
-      local expected = {}
-      for i = 1, #keys do
-        if i % 3 == 0 then
-          filter:add(keys[i])
-        end
-      end
-      for i = 1, #keys do
-        expected[i] = filter:has(keys[i])
-        known = known + (expected[i] and 1 or 0)
-        unknown = unknown + (expected[i] and 0 or 1)
-      end
-      assert.same(expected, filter:has_many(keys))
-    end)
-    assert.is_true(known > 2000 and unknown > 2000)
-  end)
+  batches.specify(it, function(capacity)
+    return ps.blocked_bloom{ capacity = capacity }
+  end, capacities, sizes, 10000)
 end)
 
 describe("the false-positive rate of a blocked bloom filter", function()

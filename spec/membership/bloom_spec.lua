@@ -1,5 +1,5 @@
 local ps = require "probsketch"
-local random = require "spec.support.random"
+local batches = require "spec.support.batches"
 local statistics = require "spec.support.statistics"
 
 local within, near, add_range, hits = statistics.within, statistics.near, statistics.add_range, statistics.hits
@@ -144,49 +144,9 @@ describe("a batch of keys for a bloom filter", function()
   local shapes = { { 9586, 7 }, { 8388608 - 64, 7 }, { 8388608, 7 }, { 10000000, 1 }, { 10000000, 50 } }
   local sizes = { 0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 300, 1000 }
 
-  local function with_shapes_and_batches(call)
-    for _, shape in ipairs(shapes) do
-      local filter, generator = ps.bloom{ bits = shape[1], hashes = shape[2] }, random.new(shape[1])
-      for _, size in ipairs(sizes) do
-        local keys = {}
-        for i = 1, size do
-          keys[i] = generator:integer(2000)
-        end
-        call(filter, keys)
-      end
-    end
-  end
-
-  it("changes it as the same keys do one by one, and as many of them are new", function()
-    with_shapes_and_batches(function(filter, keys)
-      local single, new = filter:copy(), 0
-      for i = 1, #keys do
-        new = new + (single:add(keys[i]) and 1 or 0)
-      end
-      assert.equal(new, filter:add_many(keys))
-      assert.equal(single, filter)
-      assert.same(single:info(), filter:info())
-    end)
-  end)
-
-  it("is answered in its order", function()
-    local known, unknown = 0, 0
-    with_shapes_and_batches(function(filter, keys)
-      local expected = {}
-      for i = 1, #keys do
-        if i % 3 == 0 then
-          filter:add(keys[i])
-        end
-      end
-      for i = 1, #keys do
-        expected[i] = filter:has(keys[i])
-        known = known + (expected[i] and 1 or 0)
-        unknown = unknown + (expected[i] and 0 or 1)
-      end
-      assert.same(expected, filter:has_many(keys))
-    end)
-    assert.is_true(known > 2000 and unknown > 2000)
-  end)
+  batches.specify(it, function(shape)
+    return ps.bloom{ bits = shape[1], hashes = shape[2] }
+  end, shapes, sizes, 2000)
 end)
 
 describe("the false-positive rate of a bloom filter", function()
