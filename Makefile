@@ -12,7 +12,7 @@ LIBFLAG  = $(if $(filter Darwin,$(shell uname -s)),-bundle -undefined dynamic_lo
 
 CORE = \
   base/bytes.c base/distinct.c base/envelope.c base/hash.c base/math.c base/sketch.c \
-  base/status.c \
+  base/sort.c base/status.c \
   membership/bloom.c membership/blocked_bloom.c membership/blocked_line.c \
   membership/bloom_layers.c membership/scalable_bloom.c \
   membership/counting_bloom.c \

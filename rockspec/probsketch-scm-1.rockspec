@@ -38,6 +38,7 @@ build = {
         "csrc/base/hash.c",
         "csrc/base/math.c",
         "csrc/base/sketch.c",
+        "csrc/base/sort.c",
         "csrc/base/status.c",
         "csrc/membership/bloom.c",
         "csrc/membership/blocked_bloom.c",
