@@ -30,6 +30,7 @@ build = {
   type = "builtin",
   modules = {
     ["probsketch"] = "lua/probsketch/init.lua",
+    ["probsketch.container"] = "lua/probsketch/container.lua",
     ["probsketch.core"] = {
       sources = {
         "csrc/base/bytes.c",

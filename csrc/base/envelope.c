@@ -8,6 +8,13 @@
 
 static const unsigned char magic[4] = {0x8f, 'P', 'S', 'K'};
 
+/* What Lua objects of several sketches begin with; 8 bytes later comes their type, lua/probsketch/
+ * container.lua. They are named here so that who decodes one is told what to do. */
+static const unsigned char container_magic[4] = {0x8f, 'P', 'S', 'P'};
+
+#define CONTAINER_TYPE 8
+#define CONTAINER_TYPE_SIZE 8
+
 #define FIXED_SIZE 32
 #define CHECKSUM_SIZE 8
 
@@ -27,12 +34,35 @@ static bool zero(const unsigned char *bytes, size_t size)
   return true;
 }
 
+static bool is_lower(unsigned char byte)
+{
+  return byte >= 'a' && byte <= 'z';
+}
+
+/* Bytes that do not begin like a sketch. */
+static enum ps_status no_sketch(const unsigned char *bytes, size_t available,
+                                struct ps_error *error)
+{
+  char type[CONTAINER_TYPE_SIZE + 1] = "";
+  if (available >= CONTAINER_TYPE + CONTAINER_TYPE_SIZE &&
+      memcmp(bytes, container_magic, sizeof container_magic) == 0) {
+    for (size_t i = 0; i < CONTAINER_TYPE_SIZE && is_lower(bytes[CONTAINER_TYPE + i]); i++) {
+      type[i] = (char)bytes[CONTAINER_TYPE + i];
+    }
+  }
+  if (type[0] != '\0') {
+    return ps_fail(error, PS_ERR_KIND,
+                   "not a sketch but a %s, loaded by probsketch.%s{ bytes = ... }", type, type);
+  }
+  return ps_fail(error, PS_ERR_MAGIC, "not a sketch (no magic number at its start)");
+}
+
 enum ps_status ps_header_read(struct ps_header *header, const unsigned char *bytes,
                               size_t available, uint64_t total, struct ps_error *error)
 {
   size_t seen = available < sizeof magic ? available : sizeof magic;
   if (memcmp(bytes, magic, seen) != 0) {
-    return ps_fail(error, PS_ERR_MAGIC, "not a sketch (no magic number at its start)");
+    return no_sketch(bytes, available, error);
   }
   if (available < FIXED_SIZE) {
     return truncated(FIXED_SIZE, total, error);
