@@ -82,7 +82,7 @@ describe("the example of cache admission", function()
     within(exact - 0.5, exact + 0.5, sketch, "the hit rate with the sketch, beside exact counts,")
   end
 
-  it("raises the hit rate as much as exact counts would", function()
+  it("raises the hit rate as much as exact counts would #slow", function()
     hold({ requests = 100000, items = 20000, capacity = 500, once = 30 }, 3)
     hold({ requests = 100000, items = 20000, capacity = 100, once = 60 }, 5)
     hold({ requests = 100000, items = 20000, capacity = 500, once = 0 }, 2)
