@@ -31,6 +31,7 @@ local ps = {
   hyperloglog = core.hyperloglog,
   hll = core.hyperloglog,
   ddsketch = core.ddsketch,
+  minhash = core.minhash,
 
   plan = core.plan,
   max_bytes = core.max_bytes,

@@ -163,6 +163,37 @@ static void check_hyperloglog_sparse(unsigned precision, size_t keys)
   discard(&specimen);
 }
 
+/* ---- minhash ---- */
+
+static void check_minhash(unsigned hashes, size_t keys)
+{
+  struct specimen specimen;
+  struct model model;
+  struct variant variant = {"minhash", {{"hashes", hashes}}};
+  about_variant(&variant, keys);
+  make(&specimen, &variant, SEED);
+  add_keys(sketch_in(&specimen), 0, keys);
+  model_start(&model, 64, 1, (size_t)8 * hashes);
+  ps_write(&model.writer, hashes, 4);
+  struct ps_writer writer = ps_writer_over(model.payload.at, model.payload.size);
+  uint64_t power = 1;
+  for (unsigned i = 0; i < hashes; i++) {
+    uint64_t multiplier = STEP, least = UINT64_MAX;
+    for (unsigned j = 0; j < i % 32; j++) {
+      multiplier *= STEP;
+    }
+    power *= i > 0 && i % 32 == 0 ? STEP : 1;
+    for (size_t key = 0; key < keys; key++) {
+      uint64_t value = hash_of(key) * power * (multiplier >> 32 | 1) + (UINT64_C(1) << 63);
+      least = value < least ? value : least;
+    }
+    ps_write(&writer, least, 8);
+  }
+  CHECK(!writer.failed && writer.at == writer.end);
+  check_model(sketch_in(&specimen), &model);
+  discard(&specimen);
+}
+
 int main(void)
 {
   check_count_min(1, 1, 8, false, 1);
@@ -185,5 +216,11 @@ int main(void)
   check_hyperloglog_dense(14, 100000);
   check_hyperloglog_dense(18, 50000);
   promise("a large hyperloglog is the registers of docs/FORMAT.md");
+  check_minhash(1, 0);
+  check_minhash(1, 1);
+  check_minhash(31, 20);
+  check_minhash(128, 700);
+  check_minhash(300, 90);
+  promise("a minhash is the minima of docs/FORMAT.md");
   return test_end();
 }

@@ -128,6 +128,8 @@ static const char setup[] =
     "brink = new('hyperloglog', { precision = 4 }, 12)\n"
     "t, t2 = new('top_k', { k = 9, width = 20, depth = 2 }, 40),\n"
     "  new('top_k', { k = 9, width = 20, depth = 2 }, 7)\n"
+    "m, m2 = new('minhash', { hashes = 20 }, 40), new('minhash', { hashes = 20 }, 40, 20)\n"
+    "text = ('some words '):rep(300)\n"
     "f = ps.fuse { keys = keys, seed = 5 }\n"
     "function numbers(n)\n"
     "  local i = 0\n"
@@ -212,6 +214,11 @@ static const struct script scripts[] = {
     {"return t:list(), t:heavy_hitters(0.2), t:frequency(7), t:union(t2), ps.decode(t:encode())",
      false},
     {"for item in t:each() do assert(item.count > 0) end", false},
+    {"m:add('new'); m:add_many(keys); m:add_many(some)", true},
+    {"m:add_shingles(text, 3)", true},
+    {"m:add_shingles(text, 3, 'byte')", true},
+    {"return m:jaccard(m2), m:union(m2), ps.decode(m:encode()), m:info(), ps.minhash()", false},
+    {"pcall(m.add_shingles, m, text, 0); pcall(m.add_shingles, m, text, 2, 'line')", false},
     {"b:merge(b2)", true},
     {"b:merge(b2, b3)", true},
     {"c:merge(c2, c3)", true},

@@ -82,6 +82,10 @@ static const struct variant variants[] = {
     {"ddsketch", {{"max_bins", 50}}},
     {"ddsketch", {{"relative_accuracy", 0.5}}},
     {"ddsketch", {{"relative_accuracy", 1e-4}, {"max_bins", 1e5}}},
+    {"minhash", {{NULL, 0}}},
+    {"minhash", {{"hashes", 1}}},
+    {"minhash", {{"hashes", 33}}},
+    {"minhash", {{"hashes", 1000}}},
     {NULL, {{NULL, 0}}},
 };
 

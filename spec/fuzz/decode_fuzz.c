@@ -17,6 +17,7 @@
 #include "membership/cuckoo.h"
 #include "membership/fuse.h"
 #include "membership/scalable_bloom.h"
+#include "similarity/minhash.h"
 
 static struct bytes input; /* what is tried at the moment, for whoever has to say what failed */
 
@@ -156,6 +157,13 @@ static void ask_hyperloglog(const struct ps_hyperloglog *hll)
   MUST(overlap.intersection_error >= 0 && overlap.intersection_error < INFINITY);
 }
 
+static void ask_minhash(const struct ps_minhash *minhash)
+{
+  double error, estimate = ps_minhash_estimate(minhash);
+  MUST(estimate == 0 || (estimate >= 1 && isfinite(estimate)));
+  MUST(ps_minhash_jaccard(minhash, minhash, &error) == 1 && error == 0);
+}
+
 /* Whatever can be asked without changing anything. */
 static void ask(const struct ps_sketch *sketch)
 {
@@ -191,6 +199,8 @@ static void ask(const struct ps_sketch *sketch)
     ask_top_k((const struct ps_top_k *)sketch);
   } else if (sketch->kind == &ps_hyperloglog) {
     ask_hyperloglog((const struct ps_hyperloglog *)sketch);
+  } else if (sketch->kind == &ps_minhash) {
+    ask_minhash((const struct ps_minhash *)sketch);
   }
 }
 

@@ -54,6 +54,14 @@ local truths = {
     local slack = n <= 100 and 0 or 4 * 1.04 / math.sqrt(2 ^ sketch:info().precision) * n
     assert.is_true(math.abs(sketch:count() - n) <= slack, sketch:count())
   end,
+  minhash = function(sketch, n)
+    local alike, sizes = sketch:copy(), sketch:info().hashes
+    for i = 1, n do
+      assert.is_false(alike:add(("key:%d"):format(i)))
+    end
+    assert.equal(1, (sketch:jaccard(alike)))
+    assert.is_true(math.abs(sketch:count() - n) <= 4 * n / math.sqrt(math.max(1, sizes - 2)), sketch:count())
+  end,
   ddsketch = function(sketch, _, fixture)
     local values, info = {}, sketch:info()
     fixture.fill { add = function(_, x, weight)

@@ -46,7 +46,7 @@ local kinds = {}
 
 for i, name in ipairs {
   "bloom", "blocked_bloom", "scalable_bloom", "counting_bloom", "cuckoo", "fuse", "count_min", "top_k",
-  "hyperloglog", "ddsketch",
+  "hyperloglog", "ddsketch", "minhash",
 } do
   kinds[i] = require("spec.support.kinds." .. name)
 end
