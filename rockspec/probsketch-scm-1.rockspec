@@ -31,6 +31,8 @@ build = {
   modules = {
     ["probsketch"] = "lua/probsketch/init.lua",
     ["probsketch.container"] = "lua/probsketch/container.lua",
+    ["probsketch.slices"] = "lua/probsketch/slices.lua",
+    ["probsketch.window"] = "lua/probsketch/window.lua",
     ["probsketch.core"] = {
       sources = {
         "csrc/base/bytes.c",

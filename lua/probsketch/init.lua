@@ -40,6 +40,8 @@ local ps = {
   load = core.load,
   kind = core.kind,
   hash = core.hash,
+
+  window = require "probsketch.window",
 }
 
 return ps

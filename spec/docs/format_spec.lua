@@ -8,13 +8,10 @@ local function hex(bytes)
   return (bytes:gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
 end
 
--- The bytes of what a line of Lua leaves in `s`, and its kind if it is a sketch.
+-- The bytes of what a line of Lua leaves in `s`, and its kind.
 local function build(code)
   local s = assert(load_chunk("local ps = ...; local s; " .. code .. "; return s"))(ps)
-  if type(s) == "string" then
-    return s
-  end
-  return s:encode(), ps.kind(s)
+  return s:encode(), s:kind()
 end
 
 describe("docs/FORMAT.md", function()
@@ -23,7 +20,7 @@ describe("docs/FORMAT.md", function()
   file:close()
   local dumped = {}
 
-  for code, rows in text:gmatch "```\n(s = [^\n]+)\n(.-)```" do
+  for code, rows in text:gmatch "```\n([^\n]*s = ps%.[^\n]+)\n(.-)```" do
     local bytes = {}
     for offset, row in rows:gmatch "(%x+)  ([^\n]+)\n" do
       local zeros = row:match "^(%d+) zeros"
@@ -32,16 +29,17 @@ describe("docs/FORMAT.md", function()
       bytes[#bytes + 1] = pairs_of_digits
     end
     local built, kind = build(code)
-    dumped[kind or ""] = true
+    dumped[kind] = true
 
     it("shows the bytes of " .. code, function()
       assert.equal(table.concat(bytes), hex(built))
     end)
   end
 
-  it("shows a sketch of every kind", function()
+  it("shows a sketch of every kind, and a window", function()
     for _, kind in ipairs(kinds) do
       assert.is_true(dumped[kind.name], kind.name)
     end
+    assert.is_true(dumped.window)
   end)
 end)

@@ -15,18 +15,28 @@ for _, kind in ipairs(kinds) do
   aliases[kind.alias or ""] = true
 end
 
+-- Classes of Lua, made of sketches, and what their objects have of their own; the rest they have from their sketches.
+local classes = {
+  window = { "add", "merged", "clear", "encode", "bytes", "info", "kind" },
+}
+
 -- What users can call, as the reference names it: "plan", "probsketch.bloom", "sketch:merge", "bloom:add".
 local function callable()
   local names, shared = {}, {}
   for name, value in pairs(ps) do
     if type(value) == "function" and not aliases[name] then
-      names[kinds[name] and "probsketch." .. name or name] = true
+      names[(kinds[name] or classes[name]) and "probsketch." .. name or name] = true
     end
   end
   for i, kind in ipairs(kinds) do
     for name in pairs(debug.getmetatable(kind.new()).__index) do
       shared[name] = (shared[name] or 0) + 1
       names[kind.name .. ":" .. name] = i
+    end
+  end
+  for class, methods in pairs(classes) do
+    for _, name in ipairs(methods) do
+      names[class .. ":" .. name] = true
     end
   end
   -- What every sketch can do is described once.
