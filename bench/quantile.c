@@ -7,6 +7,7 @@
 
 #include "base/sort.h"
 #include "quantile/ddsketch.h"
+#include "quantile/kll.h"
 #include "quantile/order.h"
 #include "quantile/quantile.h"
 
@@ -14,6 +15,7 @@ static const struct contender {
   const struct ps_kind *kind;
   struct bench_option options[2];
 } contenders[] = {
+    {&ps_kll, {{"k", 200}}},
     {&ps_ddsketch, {{"relative_accuracy", 0.01}}},
 };
 

@@ -12,11 +12,22 @@
 #include "membership/fuse.h"
 #include "membership/scalable_bloom.h"
 #include "quantile/ddsketch.h"
+#include "quantile/kll.h"
 #include "similarity/minhash.h"
 
-const struct ps_kind *const ps_kinds[] = {
-    &ps_bloom,     &ps_blocked_bloom, &ps_scalable_bloom, &ps_counting_bloom, &ps_cuckoo,  &ps_fuse,
-    &ps_count_min, &ps_top_k,         &ps_hyperloglog,    &ps_ddsketch,       &ps_minhash, NULL};
+const struct ps_kind *const ps_kinds[] = {&ps_bloom,
+                                          &ps_blocked_bloom,
+                                          &ps_scalable_bloom,
+                                          &ps_counting_bloom,
+                                          &ps_cuckoo,
+                                          &ps_fuse,
+                                          &ps_count_min,
+                                          &ps_top_k,
+                                          &ps_hyperloglog,
+                                          &ps_kll,
+                                          &ps_ddsketch,
+                                          &ps_minhash,
+                                          NULL};
 
 const struct ps_kind *ps_kind_by_id(unsigned id)
 {

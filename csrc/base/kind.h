@@ -126,7 +126,7 @@ struct ps_kind {
   const char *name;
   uint8_t id;      /* in the bytes: see docs/FORMAT.md */
   uint8_t hash_id; /* enum ps_hash_id */
-  bool seeded;     /* takes a seed: it hashes or tosses coins */
+  bool seeded;     /* takes a seed: it hashes, and merges with the same only, or tosses coins */
   bool may_refuse; /* merge() can fail, for want of room or memory */
   size_t struct_size;
   const struct ps_option *options;

@@ -161,7 +161,7 @@ enum ps_status ps_compatible(const struct ps_sketch *a, const struct ps_sketch *
                      field_number(a, field), field_number(b, field));
     }
   }
-  if (a->seed != b->seed) {
+  if (a->kind->hash_id != PS_HASH_NONE && a->seed != b->seed) {
     if ((a->flags | b->flags) & PS_SEED_SECRET) {
       return ps_fail(error, PS_ERR_MISMATCH, "seed mismatch (at least one is secret)");
     }

@@ -15,9 +15,19 @@ Probabilistic sketches: the C module behind `require "probsketch"`.
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 
 static const struct psl_kind *const kinds[] = {
-    &psl_bloom,       &psl_blocked_bloom, &psl_scalable_bloom, &psl_counting_bloom,
-    &psl_cuckoo,      &psl_fuse,          &psl_count_min,      &psl_top_k,
-    &psl_hyperloglog, &psl_ddsketch,      &psl_minhash,        NULL,
+    &psl_bloom,
+    &psl_blocked_bloom,
+    &psl_scalable_bloom,
+    &psl_counting_bloom,
+    &psl_cuckoo,
+    &psl_fuse,
+    &psl_count_min,
+    &psl_top_k,
+    &psl_hyperloglog,
+    &psl_kll,
+    &psl_ddsketch,
+    &psl_minhash,
+    NULL,
 };
 
 /* ---- one Lua state ---- */

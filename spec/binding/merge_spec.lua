@@ -89,7 +89,7 @@ kinds.describe_forms(describe, function(form, kind)
 
   it("merges with itself as with a copy of itself", function()
     local a = form.filled()
-    local before, answers = a:encode(), kind.answers(a)
+    local before, answers, count = a:encode(), kind.answers(a), a:count()
     local union = a:union(a)
     expect.same_bytes(before, a:encode())
     expect.same_bytes(a:union(a:copy()):encode(), union:encode())
@@ -98,6 +98,8 @@ kinds.describe_forms(describe, function(form, kind)
     expect.same_bytes(union:encode(), a:encode())
     if form.twice == "doubles" then
       assert.same((kind.doubled or doubled)(answers), kind.answers(a))
+    elseif form.twice == "compacts" then
+      assert.equal(2 * count, a:count())
     elseif not form.saturated then
       expect.same_bytes(before, a:encode())
     end
@@ -148,7 +150,7 @@ kinds.describe_forms(describe, function(form, kind)
 
   it("changes nothing when the last of several does not fit", function()
     local a, b, stranger = form.filled(), with(500, 600), kinds.other(kind).new()
-    local seed = kind.seedless or kind.new(kinds.options(form.options, { seed = 9 }))
+    local seed = kind.seedless or kind.tosses or kind.new(kinds.options(form.options, { seed = 9 }))
     local before, b_before = a:encode(), b:encode()
     for _, bad in ipairs { stranger, seed, 5, "x", io.stdout, {}, true } do
       expect.raise(a.merge, a, b, b, bad)
@@ -193,7 +195,7 @@ kinds.describe(describe, function(kind)
     end
   end)
 
-  kinds.seeded(kind, changing)("names first what was expected and then what was found", function()
+  kinds.hashing(kind, changing)("names first what was expected and then what was found", function()
     local a = kind.new(kinds.options(kind.options, { seed = 1 }))
     local b = kind.new(kinds.options(kind.options, { seed = 2 }))
     expect.raise_saying("seed mismatch (expected 1, got 2)", a.merge, a, b)

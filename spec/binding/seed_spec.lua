@@ -36,7 +36,7 @@ kinds.describe(describe, function(kind)
       assert.equal(seed, sketch:info().seed)
       assert.equal(seed, ps.decode(sketch:encode()):info().seed)
       local bytes = sketch:encode():sub(-40) -- behind the header
-      assert.is_nil(encoded[bytes], "two seeds have the same effect")
+      assert.is_true(kind.tosses or not encoded[bytes], "two seeds have the same effect")
       encoded[bytes] = true
     end
   end)
@@ -58,9 +58,13 @@ kinds.describe(describe, function(kind)
   it("draws a random seed anew for each sketch, and shows it to nobody", function()
     local a, b = filled "random", filled "random"
     assert.is_not_equal(a, b)
-    assert.is_not_equal(a:encode():sub(-40), b:encode():sub(-40))
     assert.is_nil(a:info().seed)
     local fits, reason = a:compatible(b)
+    if kind.tosses then
+      assert.is_true(fits)
+      return
+    end
+    assert.is_not_equal(a:encode():sub(-40), b:encode():sub(-40))
     assert.is_false(fits)
     assert.is_truthy(kind.immutable or reason:find "seed" and not reason:find "%d%d", reason)
     expect.raise_saying(reason, a.merge, a, b)
@@ -69,8 +73,8 @@ kinds.describe(describe, function(kind)
   it("shows a random seed neither when it is refused nor as text", function()
     local a, b = filled "random", filled(1)
     for _, pair in ipairs { { a, b }, { b, a } } do
-      local _, reason = pair[1]:compatible(pair[2])
-      assert.is_falsy(reason:find "%d%d", reason)
+      local fits, reason = pair[1]:compatible(pair[2])
+      assert.is_true(fits or not reason:find "%d%d", reason)
     end
     assert.is_falsy(tostring(a):find "seed")
   end)

@@ -334,6 +334,57 @@ static void entries(void)
   promise("sparse lists that are too long, or end within an entry, are refused");
 }
 
+/* ---- kll ---- */
+
+/* Levels begin behind 64 bytes: their sizes, 4 bytes each, then their items. */
+static void check_level_sizes(struct sealed sealed)
+{
+  const uint32_t n = ps_load32(sealed.payload + 60);
+  for (uint32_t i = 0; i <= 64; i++) {
+    ps_store32(sealed.payload + 60, i < 64 ? i : 255);
+    CHECK_WITH(i == n || outcome(sealed) == PS_ERR_CORRUPT, "%u levels", i);
+  }
+  ps_store32(sealed.payload + 60, n);
+  for (uint32_t h = 0; h < n; h++) {
+    unsigned char *at = sealed.payload + 64 + (size_t)h * 4;
+    const uint32_t size = ps_load32(at), wrong[] = {size - 1, size + 1, size + (UINT32_C(1) << 31)};
+    for (size_t i = 0; i < 3; i++) {
+      ps_store32(at, wrong[i]);
+      CHECK_WITH(outcome(sealed) == PS_ERR_CORRUPT, "level %u of %u items", h, wrong[i]);
+    }
+    ps_store32(at, size);
+  }
+  CHECK(outcome(sealed) == PS_OK);
+}
+
+static void check_level_order(struct sealed sealed)
+{
+  const uint32_t n = ps_load32(sealed.payload + 60);
+  unsigned char *at = sealed.payload + 64 + (size_t)n * 4;
+  for (uint32_t h = 0; h < n; h++) {
+    const uint32_t size = ps_load32(sealed.payload + 64 + (size_t)h * 4);
+    for (uint32_t i = 0; i + 1 < size; i++) {
+      const uint64_t x = ps_load64(at + 8 * i), y = ps_load64(at + 8 * i + 8);
+      ps_store64(at + 8 * i, y);
+      ps_store64(at + 8 * i + 8, x);
+      CHECK_WITH(x == y || outcome(sealed) == PS_ERR_CORRUPT, "item %u of level %u", i, h);
+      ps_store64(at + 8 * i, x);
+      ps_store64(at + 8 * i + 8, y);
+    }
+    at += 8 * (size_t)size;
+  }
+  CHECK(outcome(sealed) == PS_OK);
+}
+
+static void levels(void)
+{
+  struct sealed sealed = seal_of((struct variant){"kll", {{"k", 20}}}, 10000);
+  check_level_sizes(sealed);
+  check_level_order(sealed);
+  free(sealed.bytes.at);
+  promise("levels of a kll in other numbers than there are items, or out of order, are refused");
+}
+
 int main(void)
 {
   bloom_tails();
@@ -345,6 +396,7 @@ int main(void)
   wide_counters();
   registers();
   entries();
+  levels();
   CHECK(test_memory.live == 0);
   promise("nothing is left behind");
   return test_end();

@@ -17,6 +17,7 @@
 #include "membership/cuckoo.h"
 #include "membership/fuse.h"
 #include "membership/scalable_bloom.h"
+#include "quantile/quantile.h"
 #include "similarity/minhash.h"
 
 static struct bytes input; /* what is tried at the moment, for whoever has to say what failed */
@@ -157,6 +158,25 @@ static void ask_hyperloglog(const struct ps_hyperloglog *hll)
   MUST(overlap.intersection_error >= 0 && overlap.intersection_error < INFINITY);
 }
 
+/* Of any kind that answers them. */
+static void ask_quantiles(const struct ps_sketch *sketch)
+{
+  const struct ps_quantile_kind *asked = sketch->kind->quantiles;
+  MUST(!isnan(asked->sum(sketch)) && isfinite(asked->rank(sketch, 1)));
+  if (sketch->kind->count(sketch) == 0) {
+    return;
+  }
+  const double min = asked->min(sketch), max = asked->max(sketch), mean = asked->mean(sketch);
+  double last = min;
+  for (int i = 0; i <= 20; i++) {
+    const double x = asked->quantile(sketch, i / 20.0);
+    MUST(x >= last && x <= max && asked->rank(sketch, x) <= 1);
+    last = x;
+  }
+  MUST(mean >= min && mean <= max);
+  MUST(asked->quantile(sketch, 0) == min && last == max && asked->rank(sketch, max) == 1);
+}
+
 static void ask_minhash(const struct ps_minhash *minhash)
 {
   double error, estimate = ps_minhash_estimate(minhash);
@@ -180,6 +200,9 @@ static void ask(const struct ps_sketch *sketch)
     sketch->kind->has_hashes(sketch, hashes, 40, found);
     sketch->kind->has_hashes(sketch, hashes + 39, 1, &alone);
     MUST(alone == found[39]);
+  }
+  if (sketch->kind->quantiles != NULL) {
+    ask_quantiles(sketch);
   }
   if (sketch->kind == &ps_bloom) {
     ask_bloom((const struct ps_bloom *)sketch);

@@ -4,6 +4,7 @@ local ps = require "probsketch"
 local expect = require "spec.support.expect"
 local files = require "spec.support.files"
 local kinds = require "spec.support.kinds"
+local quantiles = require "spec.support.quantiles"
 
 local contents = dofile "spec/fixtures/contents.lua"
 local DIRECTORY = "spec/fixtures/1/"
@@ -31,6 +32,21 @@ end
 local function exact_truth(sketch, n)
   filter_truth(sketch, n)
   assert.equal(n, sketch:count())
+end
+
+-- All the values of a fixture, sorted; there are as many, with these extremes.
+local function values_truth(sketch, fixture)
+  local values = {}
+  fixture.fill { add = function(_, x, weight)
+    for _ = 1, weight do
+      values[#values + 1] = x
+    end
+  end }
+  table.sort(values)
+  assert.equal(#values, sketch:count())
+  assert.equal(values[1], sketch:min())
+  assert.equal(values[#values], sketch:max())
+  return values
 end
 
 -- What must be true of the answers, by the input alone.
@@ -62,17 +78,22 @@ local truths = {
     assert.equal(1, (sketch:jaccard(alike)))
     assert.is_true(math.abs(sketch:count() - n) <= 4 * n / math.sqrt(math.max(1, sizes - 2)), sketch:count())
   end,
-  ddsketch = function(sketch, _, fixture)
-    local values, info = {}, sketch:info()
-    fixture.fill { add = function(_, x, weight)
-      for _ = 1, weight do
-        values[#values + 1] = x
+  kll = function(sketch, _, fixture)
+    local values, sum = values_truth(sketch, fixture), 0
+    local slack = sketch:info().levels == 1 and 0 or sketch:rank_error()
+    for k, x in ipairs(values) do
+      local q = (k - 0.75) / (#values - 1)
+      sum = sum + x
+      if k % 7 == 0 and k < #values then
+        local found = sketch:quantile(q)
+        local below, up_to = quantiles.rank(values, found - 1e-9), quantiles.rank(values, found)
+        assert.is_true(q >= below - slack - 1 / #values and q <= up_to + slack + 1 / #values)
       end
-    end }
-    table.sort(values)
-    assert.equal(#values, sketch:count())
-    assert.equal(values[1], sketch:min())
-    assert.equal(values[#values], sketch:max())
+    end
+    assert.equal(sum, sketch:sum())
+  end,
+  ddsketch = function(sketch, _, fixture)
+    local values, info = values_truth(sketch, fixture), sketch:info()
     for k = 0, #values - 1, 7 do
       local truth, x = values[k + 1], sketch:quantile((k + 0.25) / (#values - 1))
       local error = math.abs(x - truth) / math.abs(truth == 0 and 1 or truth)

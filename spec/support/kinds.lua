@@ -7,6 +7,7 @@
 --   item(i)    the i-th thing to add; different for different i up to 10,000
 --   key        true when the things added are keys, strings or integers
 --   seedless   true when it takes no seed
+--   tosses     true when its seed is that of coins: sketches of any seeds merge, and few items do not show it
 --   immutable  true when it is built at once and neither changes nor merges; then there is
 --   built(s, items) a sketch with the parameters of another and these items
 --   forms      sketches whose bytes differ in shape, small enough to try every bit of them:
@@ -16,7 +17,7 @@
 --     ordered    true when the bytes depend on the order of adding
 --     recounts   true when a merge changes how it counts, so that a union need not count as the whole does
 --     room       how many items surely go in; nil: any number
---     twice      what merging with itself does: "nothing", or "doubles" the answers
+--     twice      what merging with itself does: "nothing", "doubles" the answers, or "compacts": doubles the count
 --   answers(s) what the kind's asking methods say, as an array of numbers, booleans and strings
 --   doubled(a) such answers of what is there twice; each of them times 2 unless it is given
 --   overlaps   true when what is in several parts of a union counts several times
@@ -46,7 +47,7 @@ local kinds = {}
 
 for i, name in ipairs {
   "bloom", "blocked_bloom", "scalable_bloom", "counting_bloom", "cuckoo", "fuse", "count_min", "top_k",
-  "hyperloglog", "ddsketch", "minhash",
+  "hyperloglog", "kll", "ddsketch", "minhash",
 } do
   kinds[i] = require("spec.support.kinds." .. name)
 end
@@ -143,6 +144,11 @@ end
 -- The same for what is only said of sketches that take a seed.
 function kinds.seeded(kind, it)
   return kind.seedless and function() end or it
+end
+
+-- The same for what is only said of sketches that hash, so that those of unlike seeds do not go together.
+function kinds.hashing(kind, it)
+  return (kind.seedless or kind.tosses) and function() end or it
 end
 
 -- A kind other than the given one.

@@ -28,7 +28,17 @@ local function off_by_value(slack)
   end
 end
 
+-- Kinds that promise a rank: q may be so far from the fractions of the values that are below x, and not above it. One
+-- value more is what q (n - 1) is rounded by.
+local function off_by_rank(slack)
+  return function(sorted, q, x)
+    local below, up_to = count_to(sorted, x, true) / #sorted, count_to(sorted, x) / #sorted
+    return math.max(0, below - q, q - up_to) / (slack + 1 / #sorted)
+  end
+end
+
 local quantiles = {
+  { name = "kll", sum = 1e-12, off = off_by_rank(0.0125) },
   { name = "ddsketch", sum = 0.01, off = off_by_value(0.01) },
 }
 
