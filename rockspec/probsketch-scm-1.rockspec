@@ -31,6 +31,7 @@ build = {
   modules = {
     ["probsketch"] = "lua/probsketch/init.lua",
     ["probsketch.container"] = "lua/probsketch/container.lua",
+    ["probsketch.options"] = "lua/probsketch/options.lua",
     ["probsketch.slices"] = "lua/probsketch/slices.lua",
     ["probsketch.window"] = "lua/probsketch/window.lua",
     ["probsketch.core"] = {

@@ -16,6 +16,7 @@
 
 local core = require "probsketch.core"
 local container = require "probsketch.container"
+local check = require "probsketch.options"
 local slices = require "probsketch.slices"
 
 local floor, huge, max, min = math.floor, math.huge, math.max, math.min
@@ -305,25 +306,11 @@ local OPTIONS = {
   end },
 }
 
-local function described(value)
-  if type(value) == "number" then
-    return ("%.14g"):format(value)
-  end
-  return value == nil and "nil" or "a " .. type(value)
-end
-
 -- What is wrong with the options; nil: nothing.
 local function problem_of(options)
-  if type(options) ~= "table" then
-    return "options expected, got " .. described(options)
-  end
-  for name, value in pairs(options) do
-    local option = OPTIONS[name]
-    if not option then
-      return ("unknown option '%s'"):format(tostring(name))
-    elseif not option[2](value) then
-      return ("option '%s': expected %s, got %s"):format(name, option[1], described(value))
-    end
+  local problem = check.problem(options, OPTIONS)
+  if problem then
+    return problem
   end
   for _, name in ipairs { "sketch", "span", "slices" } do
     if options[name] == nil and options.bytes == nil then
@@ -341,7 +328,7 @@ local function sketch_like(factory)
   local first, second = factory(), factory()
   for _, sketch in ipairs { first or false, second or false } do
     if not core.kind(sketch) then
-      return nil, "expected a function that makes sketches, got one that returns " .. described(sketch or nil)
+      return nil, "expected a function that makes sketches, got one that returns " .. check.described(sketch or nil)
     end
   end
   local fits, difference = first:compatible(second)
