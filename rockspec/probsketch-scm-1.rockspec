@@ -31,6 +31,7 @@ build = {
   modules = {
     ["probsketch"] = "lua/probsketch/init.lua",
     ["probsketch.container"] = "lua/probsketch/container.lua",
+    ["probsketch.lsh"] = "lua/probsketch/lsh.lua",
     ["probsketch.options"] = "lua/probsketch/options.lua",
     ["probsketch.slices"] = "lua/probsketch/slices.lua",
     ["probsketch.window"] = "lua/probsketch/window.lua",
@@ -101,6 +102,7 @@ build = {
         "csrc/binding/minhash.c",
         "csrc/binding/key_set.c",
         "csrc/binding/keys.c",
+        "csrc/binding/lsh.c",
         "csrc/binding/module.c",
         "csrc/binding/options.c",
         "csrc/binding/quantile.c",

@@ -7,6 +7,7 @@ Probabilistic sketches: the C module behind `require "probsketch"`.
 
 #include "base/version.h"
 #include "binding/keys.h"
+#include "binding/lsh.h"
 #include "binding/methods.h"
 #include "binding/options.h"
 #include "binding/storage.h"
@@ -195,6 +196,12 @@ int luaopen_probsketch_core(lua_State *L)
     lua_pushcclosure(L, construct, PSL_UPVALUES);
     lua_setfield(L, module, (*kind)->kind->name);
   }
+  lua_newtable(L);
+  lua_pushvalue(L, state);
+  lua_pushnil(L);
+  lua_pushnil(L);
+  psl_set_functions(L, psl_lsh_functions, PSL_UPVALUES);
+  lua_setfield(L, module, "lsh");
   lua_pushliteral(L, PS_VERSION);
   lua_setfield(L, module, "VERSION");
   psl_push_integer(L, PS_ABI);

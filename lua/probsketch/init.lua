@@ -42,6 +42,7 @@ local ps = {
   kind = core.kind,
   hash = core.hash,
 
+  lsh = require "probsketch.lsh",
   window = require "probsketch.window",
 }
 

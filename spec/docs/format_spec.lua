@@ -36,10 +36,11 @@ describe("docs/FORMAT.md", function()
     end)
   end
 
-  it("shows a sketch of every kind, and a window", function()
+  it("shows a sketch of every kind, an lsh and a window", function()
     for _, kind in ipairs(kinds) do
       assert.is_true(dumped[kind.name], kind.name)
     end
+    assert.is_true(dumped.lsh)
     assert.is_true(dumped.window)
   end)
 end)
