@@ -254,6 +254,36 @@ describe("an lsh", function()
     assert.is_nil(next(index.signatures))
   end)
 
+  -- LU-08
+  it("is as before when memory runs out in the middle of an insertion", function()
+    local index = ps.lsh()
+    local one, other = range(index, 1, 100), nil
+    index:insert("a", one):insert("b", range(index, 1000, 1100))
+    local before, left = index:encode(), nil
+    setmetatable(index.buckets, { __newindex = function(buckets, key, id)
+      left = left - 1
+      if left < 0 then
+        error "not enough memory"
+      end
+      rawset(buckets, key, id)
+    end })
+    for room = 0, index:info().bands - 1 do
+      for i, id in ipairs { "a", "new" } do
+        left, other = room, range(index, 10000 * i + 100 * room, 10000 * i + 100 * room + 99)
+        expect.raise_saying("not enough memory", index.insert, index, id, other)
+        assert.equal(2, index:count())
+        expect.same_bytes(before, index:encode())
+        assert.same({ "a" }, ids_of(index:query(one)))
+        assert.same({}, index:query(other))
+      end
+    end
+    setmetatable(index.buckets, nil)
+    index:insert("a", other)
+    assert.same({ "a" }, ids_of(index:query(other)))
+    assert.same({}, index:query(one))
+    assert.is_false(index:remove "new")
+  end)
+
   it("makes room again when many alike are removed", function()
     local index = ps.lsh { hashes = 8, threshold = 0.9 }
     local minhash = range(index, 1, 10)
