@@ -126,7 +126,7 @@ $(LUAS:%=module-%): module-%: $(B)/core.a
 
 # ---- the two commands of the README
 
-DEMO_PACKAGES = gcc libc6-dev pkgconf|pkg-config lua5.4 liblua5.4-dev libxxhash-dev
+DEMO_PACKAGES = gcc libc6-dev pkgconf|pkg-config lua5.4 liblua5.4-dev libxxhash-dev lua-argparse
 TEST_PACKAGES = $(DEMO_PACKAGES) lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev \
   luajit2|luajit libluajit2-5.1-dev|libluajit-5.1-dev lua-busted luarocks lua-check lua-ldoc \
   clang clang-format clang-tidy

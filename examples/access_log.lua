@@ -3,7 +3,7 @@
 --
 --   lua access_log.lua [--exact] [--top N] [FILE]
 --
--- Runs with nothing but a Lua interpreter and probsketch. How a line is read: see combined_log.lua.
+-- How a line is read: see combined_log.lua; what it needs besides probsketch: see command_line.lua.
 
 -- Time goes into string.match, which LuaJIT does not compile; compiled around it, the loop is slower than interpreted.
 if package.loaded.jit then
@@ -12,21 +12,12 @@ end
 
 local here = arg[0]:match("^(.*[/\\])") or ""
 local combined_log = dofile(here .. "combined_log.lua")
+local command_line = dofile(here .. "command_line.lua")
 local probsketch = require "probsketch"
 
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
 local format, rep = string.format, string.rep
 local concat, sort = table.concat, table.sort
-
-local USAGE = [[
-usage: access_log.lua [--exact] [--top N] [FILE]
-
-Reads an access log in combined or common log format from FILE, or from standard input when there is none or it is "-".
-
-  --exact   count with tables as well, and show how far off the sketches are
-  --top N   list the N paths with most hits (default 10, at most 10000)
-  --help    show this text
-]]
 
 -- Counting --------------------------------------------------------------------------------------------------------
 
@@ -315,54 +306,12 @@ end
 
 -- Command line ----------------------------------------------------------------------------------------------------
 
-local function complain(text)
-  io.stderr:write("access_log: ", text, "\n")
-end
-
-local function misused(text)
-  complain(text)
-  io.stderr:write(USAGE)
-  os.exit(2)
-end
-
-local function read_options(arguments)
-  local options = { top = 10 }
-  local index = 1
-  while arguments[index] do
-    local argument = arguments[index]
-    if argument == "--help" then
-      io.write(USAGE)
-      os.exit(0)
-    elseif argument == "--exact" then
-      options.exact = true
-    elseif argument == "--top" then
-      index = index + 1
-      options.top = tonumber((arguments[index] or ""):match("^%d+$"))
-      if not options.top or options.top < 1 or options.top > 10000 then
-        misused("--top needs a whole number from 1 to 10000")
-      end
-    elseif argument ~= "-" and argument:find("^%-") then
-      misused("unknown option " .. argument)
-    elseif options.file then
-      misused("more than one file")
-    else
-      options.file = argument
-    end
-    index = index + 1
-  end
-  return options
-end
-
-local function open_log(name)
-  if not name or name == "-" then
-    return io.stdin
-  end
-  local file, problem = io.open(name, "rb")
-  if not file then
-    complain(problem)
-    os.exit(2)
-  end
-  return file
+local function read_options()
+  local parser = command_line.new "Reports on an access log in combined or common log format, in one pass."
+  command_line.input(parser)
+  parser:flag("--exact", "Count with tables as well, and show how far off the sketches are.")
+  command_line.whole(parser, "--top", "How many of the paths with most hits to list", { 1, 10000, default = 10 })
+  return command_line.parse(parser)
 end
 
 -- Whether someone watches standard error. Lua cannot ask, the shell can: os.execute gives its exit status in 5.1,
@@ -385,14 +334,14 @@ local function print_report(text)
     written, problem = io.stdout:flush()
   end
   if not written then
-    complain("standard output: " .. problem)
+    command_line.complain("standard output: " .. problem)
     os.exit(1)
   end
 end
 
-local function main(arguments)
-  local options = read_options(arguments)
-  local file = open_log(options.file)
+local function main()
+  local options = read_options()
+  local file, name = command_line.open(options.file)
   local progress = stderr_is_terminal() and show_progress
 
   local start = os.clock()
@@ -403,10 +352,9 @@ local function main(arguments)
   end
 
   if result.problem then
-    complain((options.file or "standard input") .. ": " .. result.problem)
-    os.exit(2)
+    command_line.fail(name .. ": " .. result.problem)
   end
   print_report(report(result, options.top))
 end
 
-main(arg)
+main()

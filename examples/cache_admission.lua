@@ -1,7 +1,7 @@
 -- Which keys a cache should keep: a small sketch of how often keys are asked for, in front of a least-recently-used
 -- cache, against the same cache without it and against one that counts exactly.
 --
---   lua cache_admission.lua [--requests N] [--items N] [--capacity N] [--once PERCENT] [--seed S]
+--   lua cache_admission.lua [--requests N] [--items N] [--capacity N] [--once N] [--seed N]
 --
 -- The requests follow Zipf's law over the items; some are for keys that are asked for once and never again, which push
 -- out of a plain cache what will be asked for soon. The admission is that of W-TinyLFU (Einziger, Friedman and Manes
@@ -9,22 +9,12 @@
 -- for more often, of late, than the one that would have to leave.
 
 local here = arg[0]:match("^(.*[/\\])") or ""
+local command_line = dofile(here .. "command_line.lua")
 local random_numbers = dofile(here .. "random_numbers.lua")
 local probsketch = require "probsketch"
 
 local ceil, floor, max = math.ceil, math.floor, math.max
 local format = string.format
-
-local USAGE = [[
-usage: cache_admission.lua [--requests N] [--items N] [--capacity N] [--once PERCENT] [--seed S]
-
-  --requests N     how many (default 300000)
-  --items N        different keys that come again (default 50000)
-  --capacity N     keys that the cache holds (default 1000, at least 10)
-  --once PERCENT   share of requests for keys that never come again (default 30, at most 99)
-  --seed S         of the requests (default 1)
-  --help           show this text
-]]
 
 -- Least recently used ---------------------------------------------------------------------------------------------
 
@@ -194,40 +184,18 @@ end
 
 -- Main ------------------------------------------------------------------------------------------------------------
 
-local LIMITS = {
-  requests = { 1, 1e9 }, items = { 1, 1e6 }, capacity = { 10, 1e6 }, once = { 0, 99 }, seed = { 0, 2 ^ 53 },
-}
-
-local function fail(message)
-  io.stderr:write("cache_admission.lua: ", message, "\n", USAGE)
-  os.exit(2)
+local function read_options()
+  local parser = command_line.new "Compares the hit rates of a cache without and with admission by frequency."
+  command_line.whole(parser, "--requests", "How many requests", { 1, 1e9, default = 300000 })
+  command_line.whole(parser, "--items", "Different keys that come again", { 1, 1e6, default = 50000 })
+  command_line.whole(parser, "--capacity", "Keys that the cache holds", { 10, 1e6, default = 1000 })
+  command_line.whole(parser, "--once", "Percentage of requests for keys that never come again", { 0, 99, default = 30 })
+  command_line.whole(parser, "--seed", "Other requests for each", { 0, 2 ^ 53, default = 1 })
+  return command_line.parse(parser)
 end
 
-local function parse(arguments)
-  local options = { requests = 300000, items = 50000, capacity = 1000, once = 30, seed = 1 }
-  local index = 1
-  while arguments[index] do
-    local name = arguments[index]:match "^%-%-(%l+)$"
-    if name == "help" then
-      io.write(USAGE)
-      os.exit(0)
-    end
-    local limits = LIMITS[name]
-    if not limits then
-      fail("unknown argument " .. arguments[index])
-    end
-    local text = arguments[index + 1] or ""
-    local value = text:match "^%d+$" and tonumber(text)
-    if not value or value < limits[1] or value > limits[2] then
-      fail(format("--%s takes an integer from %.0f to %.0f", name, limits[1], limits[2]))
-    end
-    options[name] = value
-    index = index + 2
-  end
-  return options
-end
-
-local function main(options)
+local function main()
+  local options = read_options()
   local sample = 10 * options.capacity
   local sketch, exact = new_sketch(sample), new_exact()
   local caches = {
@@ -252,4 +220,4 @@ local function main(options)
     sketch.bytes(), exact.most()))
 end
 
-main(parse(arg))
+main()

@@ -8,14 +8,13 @@
 -- with a URL of several KB. Addresses are from the ranges reserved for benchmarks and documentation.
 
 local here = arg[0]:match("^(.*[/\\])") or ""
+local command_line = dofile(here .. "command_line.lua")
 local random_numbers = dofile(here .. "random_numbers.lua")
 local new_random, new_zipf = random_numbers.new, random_numbers.zipf
 
 local floor = math.floor
 local char, format, rep, sub = string.char, string.format, string.rep, string.sub
 local concat = table.concat
-
-local USAGE = "usage: make_log.lua [--lines N] [--seed S]\n"
 
 -- Paths -----------------------------------------------------------------------------------------------------------
 
@@ -278,42 +277,15 @@ end
 
 -- Command line ----------------------------------------------------------------------------------------------------
 
-local function fail(message)
-  io.stderr:write("make_log: ", message, "\n", USAGE)
-  os.exit(2)
+local function read_options()
+  local parser = command_line.new "Writes an access log in combined format to standard output, faults included."
+  command_line.whole(parser, "--lines", "How many lines", { 0, 1e9, default = 200000 })
+  command_line.whole(parser, "--seed", "Another log for each", { 0, 1e12, default = 1 })
+  return command_line.parse(parser)
 end
 
-local function whole_number(option, text, lowest, highest)
-  local number = tonumber(text)
-  -- The comparisons also refuse NaN.
-  if not (number and number >= lowest and number <= highest and floor(number) == number) then
-    fail(format("%s needs a whole number from %d to %d", option, lowest, highest))
-  end
-  return floor(number)
-end
-
-local function read_options(arguments)
-  local options = { lines = 200000, seed = 1 }
-  local index = 1
-  while arguments[index] do
-    local option, value = arguments[index], arguments[index + 1]
-    if option == "--help" then
-      io.write(USAGE)
-      os.exit(0)
-    elseif option == "--lines" then
-      options.lines = whole_number(option, value, 0, 1000000000)
-    elseif option == "--seed" then
-      options.seed = whole_number(option, value, 0, 1000000000000)
-    else
-      fail("unknown argument " .. option)
-    end
-    index = index + 2
-  end
-  return options
-end
-
-local function main(arguments)
-  local options = read_options(arguments)
+local function main()
+  local options = read_options()
   local next_line = new_line_maker(new_random(options.seed))
   io.stdout:setvbuf("full", 65536)
   for _ = 1, options.lines do
@@ -321,4 +293,4 @@ local function main(arguments)
   end
 end
 
-main(arg)
+main()

@@ -1,73 +1,26 @@
 -- Which of many text files say nearly the same? Each is kept as a signature of 1 KB, whatever its size, and is compared
 -- with those only that an index finds likely: the time grows with the number of files, not with that of their pairs.
 --
---   lua near_duplicates.lua [--threshold T] [--words N] [--hashes N] FILE...
+--   lua near_duplicates.lua [--threshold N] [--words N] [--hashes N] FILE...
 --
 -- Two files are as alike as the runs of N words that they have. Case, punctuation and line breaks do not count.
 
+local here = arg[0]:match("^(.*[/\\])") or ""
+local command_line = dofile(here .. "command_line.lua")
 local probsketch = require "probsketch"
 
 local format, sort, sqrt = string.format, table.sort, math.sqrt
 
-local USAGE = [[
-usage: near_duplicates.lua [--threshold T] [--words N] [--hashes N] FILE...
-
-Lists the pairs of files that are alike, the most similar first: the estimated Jaccard similarity of their runs of N
-words, its standard error, and both names.
-
-  --threshold T   how alike, above 0, to 1 (default 0.8)
-  --words N       words in a run, 1 to 1000 (default 3)
-  --hashes N      accuracy, 1 to 65536 (default 128): the standard error is at most 0.5 / sqrt(N)
-  --help          show this text
-
-The exit status is 0, also when nothing is found, and 2 for a wrong option or when a file cannot be read; the other
-files are then compared all the same.
-]]
-
-local function complain(message)
-  io.stderr:write("near_duplicates.lua: ", message, "\n")
-end
-
-local function misused(message)
-  complain(message)
-  io.stderr:write(USAGE)
-  os.exit(2)
-end
-
--- Options: a pattern, the least and the most.
-local NUMBERS = {
-  ["--threshold"] = { "^%d*%.?%d+$", 0, 1 },
-  ["--words"] = { "^%d+$", 1, 1000 },
-  ["--hashes"] = { "^%d+$", 1, 65536 },
-}
-
-local function read_options(arguments)
-  local options, files, index = { ["--threshold"] = 0.8, ["--words"] = 3, ["--hashes"] = 128 }, {}, 1
-  while arguments[index] do
-    local argument = arguments[index]
-    local limits = NUMBERS[argument]
-    if argument == "--help" then
-      io.write(USAGE)
-      os.exit(0)
-    elseif limits then
-      index = index + 1
-      local text = arguments[index] or ""
-      local value = text:match(limits[1]) and tonumber(text)
-      if not value or value < limits[2] or value > limits[3] then
-        misused(format("%s takes a number from %d to %d", argument, limits[2], limits[3]))
-      end
-      options[argument] = value
-    elseif argument:find "^%-" then
-      misused("unknown option " .. argument)
-    else
-      files[#files + 1] = argument
-    end
-    index = index + 1
-  end
-  if #files == 0 then
-    misused("no files")
-  end
-  return options, files
+local function read_options()
+  local parser = command_line.new("Lists the pairs of files that are alike, the most similar first: the estimated "
+    .. "Jaccard similarity of their runs of words, its standard error, and both names. The exit status is 2 when a "
+    .. "file cannot be read; the others are then compared all the same.")
+  parser:argument("files", "Texts."):argname "FILE":args "+"
+  command_line.decimal(parser, "--threshold", "How alike, above 0", { 0, 1, default = 0.8 })
+  command_line.whole(parser, "--words", "Words in a run", { 1, 1000, default = 3 })
+  command_line.whole(parser, "--hashes", "Accuracy; the standard error is at most 0.5 / sqrt(N)",
+    { 1, 65536, default = 128 })
+  return command_line.parse(parser), parser
 end
 
 local function read_file(name)
@@ -95,12 +48,12 @@ local function by_similarity(one, other)
   return one.second < other.second
 end
 
-local function main(arguments)
-  local options, files = read_options(arguments)
-  local hashes, words = options["--hashes"], options["--words"]
-  local made, index = pcall(probsketch.lsh, { threshold = options["--threshold"], hashes = hashes })
+local function main()
+  local options, parser = read_options()
+  local files, hashes, words = options.files, options.hashes, options.words
+  local made, index = pcall(probsketch.lsh, { threshold = options.threshold, hashes = hashes })
   if not made then
-    misused((index:gsub("^.-: ", "")))
+    command_line.misused(parser, index)
   end
 
   local pairs_found, unreadable = {}, 0
@@ -108,7 +61,7 @@ local function main(arguments)
     local text, problem = read_file(name)
     local minhash = index:minhash()
     if not text then
-      complain(problem)
+      command_line.complain(problem)
       unreadable = unreadable + 1
     elseif minhash:add_shingles(normalized(text), words) > 0 then -- a file without words is like no other
       for _, found in ipairs(index:query(minhash)) do
@@ -125,8 +78,8 @@ local function main(arguments)
       files[pair.second]))
   end
   io.write(format("%d of %d files compared, %d pairs at least %g alike\n", index:count(), #files, #pairs_found,
-    options["--threshold"]))
+    options.threshold))
   os.exit(unreadable == 0 and 0 or 2)
 end
 
-main(arg)
+main()

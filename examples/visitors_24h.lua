@@ -3,26 +3,18 @@
 --
 --   lua visitors_24h.lua [--exact] [--hours N] [FILE]
 --
--- The clock of the window is the log's own: the time of the latest line. How a line is read: see combined_log.lua.
+-- The clock of the window is the log's own: the time of the latest line. How a line is read: see combined_log.lua; what
+-- it needs besides probsketch: see command_line.lua.
 
 local here = arg[0]:match("^(.*[/\\])") or ""
 local combined_log = dofile(here .. "combined_log.lua")
+local command_line = dofile(here .. "command_line.lua")
 local probsketch = require "probsketch"
 
 local floor, max = math.floor, math.max
 local format = string.format
 
 local HOUR = 3600
-
-local USAGE = [[
-usage: visitors_24h.lua [--exact] [--hours N] [FILE]
-
-Reads an access log in combined or common log format from FILE, or from standard input when there is none or it is "-".
-
-  --exact    count with a table as well, and show both
-  --hours N  of the last N hours (default 24, at most 10000)
-  --help     show this text
-]]
 
 -- Time ------------------------------------------------------------------------------------------------------------
 
@@ -121,68 +113,30 @@ end
 
 -- Command line ----------------------------------------------------------------------------------------------------
 
-local function complain(text)
-  io.stderr:write("visitors_24h: ", text, "\n")
+local function read_options()
+  local parser = command_line.new("Counts the different visitors of the last hours in an access log in combined or "
+    .. "common log format, for each hour of it.")
+  command_line.input(parser)
+  parser:flag("--exact", "Count with a table as well, and show both.")
+  command_line.whole(parser, "--hours", "How many hours", { 1, 10000, default = 24 })
+  return command_line.parse(parser)
 end
 
-local function misused(text)
-  complain(text)
-  io.stderr:write(USAGE)
-  os.exit(2)
-end
-
-local function read_options(arguments)
-  local options = { hours = 24 }
-  local index = 1
-  while arguments[index] do
-    local argument = arguments[index]
-    if argument == "--help" then
-      io.write(USAGE)
-      os.exit(0)
-    elseif argument == "--exact" then
-      options.exact = true
-    elseif argument == "--hours" then
-      index = index + 1
-      options.hours = tonumber((arguments[index] or ""):match("^%d+$"))
-      if not options.hours or options.hours < 1 or options.hours > 10000 then
-        misused("--hours needs a whole number from 1 to 10000")
-      end
-    elseif argument ~= "-" and argument:find("^%-") then
-      misused("unknown option " .. argument)
-    elseif options.file then
-      misused("more than one file")
-    else
-      options.file = argument
-    end
-    index = index + 1
-  end
-  return options
-end
-
-local function main(arguments)
-  local options = read_options(arguments)
-  local file, problem = io.stdin
-  if options.file and options.file ~= "-" then
-    file, problem = io.open(options.file, "rb")
-    if not file then
-      complain(problem)
-      os.exit(2)
-    end
-  end
+local function main()
+  local options = read_options()
+  local file, name = command_line.open(options.file)
 
   io.write(format("%-20s %10s", "UTC", "visitors"), options.exact and format(" %10s", "exactly") or "", "\n")
-  local refused
-  refused, problem = read_log(file, new_count(options.hours, options.exact), function(time, estimate, exact)
+  local refused, problem = read_log(file, new_count(options.hours, options.exact), function(time, estimate, exact)
     io.write(os.date("!%Y-%m-%d %H:%M:%S ", time), format(" %10d", estimate), exact and format(" %10d", exact) or "",
       "\n")
   end)
   if refused > 0 then
-    complain(refused .. " lines could not be read")
+    command_line.complain(refused .. " lines could not be read")
   end
   if problem then
-    complain((options.file or "standard input") .. ": " .. problem)
-    os.exit(2)
+    command_line.fail(name .. ": " .. problem)
   end
 end
 
-main(arg)
+main()

@@ -269,22 +269,6 @@ describe("the access log demo", function()
       assert.is_truthy(refused.err:find(name, 1, true))
     end
   end)
-
-  it("shows its usage for a wrong option, with status 2", function()
-    for _, arguments in ipairs { { "--fast" }, { "--top" }, { "--top", "0" }, { "--top", "many" }, { "one", "two" } } do
-      local refused = demo(arguments)
-      assert.are.equal(2, refused.status)
-      assert.are.equal("", refused.out)
-      assert.is_truthy(refused.err:find("\nusage: access_log.lua", 1, true))
-    end
-  end)
-
-  it("shows its usage when asked, with status 0", function()
-    local help = demo { "--help" }
-    assert.are.equal(0, help.status)
-    assert.are.equal("", help.err)
-    assert.are.equal("usage: access_log.lua", help.out:sub(1, 21))
-  end)
 end)
 
 describe("the log reader", function()
@@ -425,15 +409,6 @@ describe("the log generator", function()
     for _, fault in ipairs { "\n\n", "%z", "\n2001:db8:", '"%-" 400 ', '"" 400 ', '\\"quoted\\"', '"raw quotes"',
       "x22quoted", "bot%.html", "/\208\191", "John Doe", "GET " .. ("[^ \n]"):rep(30) .. "[^ \n]+ HTTP/1.1\" 414" } do
       assert.is_truthy(log:find(fault), fault)
-    end
-  end)
-
-  it("shows its usage for a wrong option, with status 2", function()
-    for _, words in ipairs { { "--size" }, { "--lines" }, { "--lines", "-1" }, { "--seed", "1.5" } } do
-      local refused = run { LUA, "examples/make_log.lua", words[1], words[2] }
-      assert.are.equal(2, refused.status)
-      assert.are.equal("", refused.out)
-      assert.is_truthy(refused.err:find("usage: make_log.lua", 1, true))
     end
   end)
 end)

@@ -109,18 +109,4 @@ describe("the example of cache admission", function()
       assert.equal(report, other, name)
     end
   end)
-
-  it("refuses what it does not know, says how it is called, and ends with a status of 2", function()
-    for _, words in ipairs {
-      { "--what", 1 }, { "x" }, { "--requests" }, { "--requests", "x" }, { "--requests", 0 }, { "--capacity", 9 },
-      { "--once", 100 }, { "--items", 1.5 }, { "--seed", -1 },
-    } do
-      local said, status = run(process.interpreter, (table.unpack or unpack)(words))
-      assert.equal(2, status, said)
-      assert.is_truthy(said:find("usage: cache_admission.lua", 1, true), said)
-    end
-    local said, status = run(process.interpreter, "--help")
-    assert.equal(0, status)
-    assert.is_truthy(said:find "^usage: ")
-  end)
 end)

@@ -128,20 +128,4 @@ describe("the example that finds near-duplicates", function()
     assert.is_truthy(said:find(directory .. "/none", 1, true))
     assert.is_truthy(said:find("2 of 3 files compared, 1 pairs", 1, true))
   end)
-
-  it("refuses what it does not know, says how it is called, and ends with a status of 2", function()
-    local a = write("a", "some words")
-    for _, arguments in ipairs {
-      {}, { "--what", a }, { "--threshold", a }, { "--threshold", 1.5, a }, { "--threshold", "0x1", a },
-      { "--threshold", 0, a }, { "--threshold", 0.01, a }, { "--words", 0, a }, { "--words", 2.5, a }, { "--hashes" },
-      { "--hashes", 65537, a },
-    } do
-      local said, status = run((table.unpack or unpack)(arguments))
-      assert.equal(2, status, said)
-      assert.is_truthy(said:find("usage: near_duplicates.lua", 1, true), said)
-    end
-    local said, status = run "--help"
-    assert.equal(0, status)
-    assert.is_truthy(said:find "^usage: ")
-  end)
 end)

@@ -60,7 +60,7 @@ function process.interpreters()
     local built = base and io.open(("%s/%s/probsketch/core.so"):format(base, name), "rb")
     local _, status = process.shell(name .. " -v")
     if built and status == 0 then
-      found[name] = ("LUA_PATH='lua/?.lua;lua/?/init.lua;./?.lua' LUA_CPATH=%s %s"):format(
+      found[name] = ("LUA_PATH='lua/?.lua;lua/?/init.lua;./?.lua;;' LUA_CPATH=%s %s"):format(
         files.quoted(("%s/%s/?.so"):format(base, name)), name)
     else
       missing[#missing + 1] = name
