@@ -8,7 +8,7 @@
 #define NUMBER_BITS 64
 
 /* Below it, passes over all digits cost more than the moves of an insertion sort. */
-#define FEW 32
+#define FEW ((size_t)32)
 
 /* A record is `words` words long, and its first is the number. Compiled once for each length. */
 #define FOR_CONSTANT_WORDS static inline __attribute__((always_inline))
