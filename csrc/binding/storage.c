@@ -103,6 +103,7 @@ int psl_chunks(lua_State *L)
   const struct ps_sketch *sketch = psl_self(L);
   uint64_t most = psl_whole(L, 2, "bytes", 1);
   struct ps_encoder *encoder = psl_push_scratch(L, sizeof *encoder);
+  psl_check_open(L, sketch);
   lua_pushvalue(L, PSL_STATE);
   lua_pushvalue(L, 1);
   lua_pushnumber(L, (lua_Number)most);
