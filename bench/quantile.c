@@ -10,11 +10,13 @@
 #include "quantile/kll.h"
 #include "quantile/order.h"
 #include "quantile/quantile.h"
+#include "quantile/tdigest.h"
 
 static const struct contender {
   const struct ps_kind *kind;
   struct bench_option options[2];
 } contenders[] = {
+    {&ps_tdigest, {{"compression", 100}}},
     {&ps_kll, {{"k", 200}}},
     {&ps_ddsketch, {{"relative_accuracy", 0.01}}},
 };

@@ -13,6 +13,7 @@
 #include "membership/scalable_bloom.h"
 #include "quantile/ddsketch.h"
 #include "quantile/kll.h"
+#include "quantile/tdigest.h"
 #include "similarity/minhash.h"
 
 const struct ps_kind *const ps_kinds[] = {&ps_bloom,
@@ -24,6 +25,7 @@ const struct ps_kind *const ps_kinds[] = {&ps_bloom,
                                           &ps_count_min,
                                           &ps_top_k,
                                           &ps_hyperloglog,
+                                          &ps_tdigest,
                                           &ps_kll,
                                           &ps_ddsketch,
                                           &ps_minhash,

@@ -13,6 +13,7 @@ extern const struct psl_kind psl_fuse;
 extern const struct psl_kind psl_count_min;
 extern const struct psl_kind psl_top_k;
 extern const struct psl_kind psl_hyperloglog;
+extern const struct psl_kind psl_tdigest;
 extern const struct psl_kind psl_kll;
 extern const struct psl_kind psl_ddsketch;
 extern const struct psl_kind psl_minhash;

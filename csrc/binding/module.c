@@ -25,6 +25,7 @@ static const struct psl_kind *const kinds[] = {
     &psl_count_min,
     &psl_top_k,
     &psl_hyperloglog,
+    &psl_tdigest,
     &psl_kll,
     &psl_ddsketch,
     &psl_minhash,

@@ -296,8 +296,8 @@ Methods of every sketch
 /***
 The number of items the sketch stands for; also `#sketch`. Estimated distinct keys for
 the bloom kinds and hyperloglog, the distinct keys themselves for fuse, the keys that are in for
-cuckoo, the total of all counts for count_min and top_k, of all
-weights for kll and ddsketch; estimated distinct tokens for minhash. O(1), O(hashes) for minhash.
+cuckoo, the total of all counts for count_min and top_k, of all weights for tdigest, kll and
+ddsketch; estimated distinct tokens for minhash. O(1), O(hashes) for minhash.
 @function sketch:count
 @treturn integer at most 2^53
 */

@@ -30,6 +30,7 @@ local ps = {
   top_k = core.top_k,
   hyperloglog = core.hyperloglog,
   hll = core.hyperloglog,
+  tdigest = core.tdigest,
   kll = core.kll,
   ddsketch = core.ddsketch,
   minhash = core.minhash,

@@ -334,6 +334,91 @@ static void entries(void)
   promise("sparse lists that are too long, or end within an entry, are refused");
 }
 
+/* ---- tdigest ---- */
+
+static uint64_t bits_of(double x)
+{
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+/* Each number of the list in turn: no number, or out of order. */
+static void check_numbers(struct variant variant, size_t keys)
+{
+  struct sealed sealed = seal_of(variant, keys);
+  const size_t n = ps_load32(sealed.payload);
+  CHECK(outcome(sealed) == PS_OK && n > 10);
+  for (size_t i = 0; i < n; i++) {
+    unsigned char *at = sealed.payload + 8 + 8 * i;
+    const uint64_t number = ps_load64(at);
+    const uint64_t refused[] = {bits_of((double)NAN),
+                                bits_of((double)INFINITY),
+                                bits_of(-(double)INFINITY),
+                                bits_of(-0.0),
+                                i > 0 ? bits_of(-1e300) : bits_of(1e300),
+                                i + 1 < n ? bits_of(1e300) : bits_of(-1e300)};
+    for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
+      ps_store64(at, refused[k]);
+      CHECK_WITH(outcome(sealed) == PS_ERR_CORRUPT, "number %zu, %zu", i, k);
+    }
+    ps_store64(at, number);
+  }
+  CHECK(outcome(sealed) == PS_OK);
+  free(sealed.bytes.at);
+}
+
+/* So many bytes of the payload, sized as they are. */
+static enum ps_status outcome_of_part(struct sealed sealed, size_t size)
+{
+  const size_t head = (size_t)(sealed.payload - sealed.bytes.at);
+  struct sealed part = {.bytes = {test_allocate(head + size + 8), head + size + 8}, .size = size};
+  memcpy(part.bytes.at, sealed.bytes.at, head + size);
+  ps_store64(part.bytes.at + AT_PAYLOAD_SIZE, size);
+  enum ps_status status = outcome(part);
+  free(part.bytes.at);
+  return status;
+}
+
+/* What it claims to have, and what it has. */
+static void check_claims(struct variant variant, size_t keys)
+{
+  static const uint32_t claims[] = {0, 1, 2, 1025, 65536, UINT32_C(1) << 31, UINT32_MAX};
+  struct sealed sealed = seal_of(variant, keys);
+  const uint32_t n = ps_load32(sealed.payload);
+  for (size_t size = 0; size < sealed.size; size++) {
+    CHECK_WITH(outcome_of_part(sealed, size) == PS_ERR_CORRUPT, "%zu bytes", size);
+  }
+  for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+    ps_store32(sealed.payload, claims[i]);
+    CHECK_WITH(outcome(sealed) == PS_ERR_CORRUPT, "%ju entries", (uintmax_t)claims[i]);
+  }
+  ps_store32(sealed.payload, n);
+  const uint16_t added = ps_load16(sealed.payload + 4), joined = ps_load16(sealed.payload + 6);
+  for (uint32_t x = added + 1; x <= UINT16_MAX; x += x < 1100 ? 1 : 1000) {
+    bool possible = joined == 1 && x <= 1024 && x <= keys;
+    ps_store16(sealed.payload + 4, (uint16_t)x);
+    CHECK_WITH((outcome(sealed) == PS_OK) == possible, "%ju added", (uintmax_t)x);
+  }
+  ps_store16(sealed.payload + 4, added);
+  for (uint32_t x = 0; x <= UINT16_MAX; x = x * 2 + 1) {
+    ps_store16(sealed.payload + 6, (uint16_t)x);
+    CHECK_WITH((outcome(sealed) == PS_OK) == (x == joined), "mark %ju", (uintmax_t)x);
+  }
+  free(sealed.bytes.at);
+}
+
+static void digests(void)
+{
+  const struct variant few = {"tdigest", {{NULL, 0}}}, joined = {"tdigest", {{"compression", 20}}};
+  check_numbers(few, 300);
+  check_numbers(joined, 1500);
+  promise("numbers of a tdigest that are none, or out of order, are refused");
+  check_claims(few, 300);
+  check_claims(joined, 1500);
+  promise("a tdigest that has not what it claims is refused");
+}
+
 /* ---- kll ---- */
 
 /* Levels begin behind 64 bytes: their sizes, 4 bytes each, then their items. */
@@ -396,6 +481,7 @@ int main(void)
   wide_counters();
   registers();
   entries();
+  digests();
   levels();
   CHECK(test_memory.live == 0);
   promise("nothing is left behind");

@@ -191,6 +191,7 @@ static const struct {
     {"top_k", "depth", {0, 1, 65, UINT64_C(1) << 31, UINT32_MAX}},
     {"hyperloglog", "precision", {0, 1, 3, 5, 19, 32, 63, 64, 65, 255}},
     {"hyperloglog", "hip", {2, 3, 128, 255}},
+    {"tdigest", "compression", {0, 1, 19, 10001, UINT64_C(1) << 31, UINT32_MAX}},
     {"minhash", "hashes", {0, 1, 127, 129, 65537, UINT64_C(1) << 31, UINT32_MAX}},
 };
 

@@ -31,11 +31,11 @@ static bool is_set(const struct ps_sketch *sketch, const char *field)
 }
 
 /* Conservative cells depend on the order of keys, and so do layers, the places of a cuckoo filter,
- * what a list had room for, what a kll compacted, and the HIP estimate; a merge is then no sketch
- * of one run. */
+ * what a list had room for, what values were joined with or compacted, and the HIP estimate; a
+ * merge is then no sketch of one run. */
 static bool order_matters(const struct ps_sketch *sketch)
 {
-  static const char *const names[] = {"scalable_bloom", "cuckoo", "top_k", "kll", NULL};
+  static const char *const names[] = {"scalable_bloom", "cuckoo", "top_k", "tdigest", "kll", NULL};
   if (is_one_of(sketch, names)) {
     return true;
   }

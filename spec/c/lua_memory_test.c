@@ -108,6 +108,8 @@ static struct belongings take_stock(void)
 static const char setup[] =
     "keys = {}\n"
     "for i = 1, 1000 do keys[i] = 'key' .. i end\n"
+    "values = {}\n"
+    "for i = 1, 200 do values[i] = i end\n"
     "some = { 'p', 'q', 'r', 4, 5 }\n"
     "sketches = {}\n"
     "local function new(kind, options, n, first)\n"
@@ -129,6 +131,7 @@ static const char setup[] =
     "t, t2 = new('top_k', { k = 9, width = 20, depth = 2 }, 40),\n"
     "  new('top_k', { k = 9, width = 20, depth = 2 }, 7)\n"
     "m, m2 = new('minhash', { hashes = 20 }, 40), new('minhash', { hashes = 20 }, 40, 20)\n"
+    "d, d2 = new('tdigest', {}, 16), new('tdigest', { compression = 100 }, 1030)\n"
     "text = ('some words '):rep(300)\n"
     "f = ps.fuse { keys = keys, seed = 5 }\n"
     "function numbers(n)\n"
@@ -155,7 +158,7 @@ static const char setup[] =
     "  assert(f:has('key77') and ps.decode(f:encode()) == f and ps.fuse { keys = keys, seed = 5 } "
     "== f)\n"
     "  for i, s in ipairs(sketches) do\n"
-    "    s:add_many(keys)\n"
+    "    s:add_many(s.quantile and values or keys)\n"
     "    assert(ps.decode(s:encode()) == s and s:copy() == s and #s:union(s) > 0)\n"
     "    if s.has then assert(s:has('key77')) end\n"
     "    s:clear()\n"
@@ -214,6 +217,13 @@ static const struct script scripts[] = {
     {"return t:list(), t:heavy_hitters(0.2), t:frequency(7), t:union(t2), ps.decode(t:encode())",
      false},
     {"for item in t:each() do assert(item.count > 0) end", false},
+    {"d:add(1)", true},
+    {"d:add_many(values)", true},
+    {"d:merge(d2)", true},
+    {"return d:quantiles{ 0.5, 0.9 }, d:centroids(), d2:centroids(), d:trimmed_mean(0.1, 0.9)",
+     false},
+    {"return d:union(d2), ps.decode(d:encode()), ps.decode(d2:encode()), d:info(), ps.tdigest()",
+     false},
     {"m:add('new'); m:add_many(keys); m:add_many(some)", true},
     {"m:add_shingles(text, 3)", true},
     {"m:add_shingles(text, 3, 'byte')", true},

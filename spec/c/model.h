@@ -12,6 +12,7 @@
 
 struct model {
   unsigned kind, hash, flags;
+  uint64_t seed;
   unsigned char fields[64];
   struct ps_writer writer; /* over the fields */
   struct bytes payload;
@@ -20,7 +21,7 @@ struct model {
 static inline void model_start(struct model *model, unsigned kind, unsigned flags,
                                size_t payload_size)
 {
-  *model = (struct model){.kind = kind, .hash = 1, .flags = flags};
+  *model = (struct model){.kind = kind, .hash = 1, .flags = flags, .seed = SEED};
   model->writer = ps_writer_over(model->fields, sizeof model->fields);
   model->payload = (struct bytes){test_allocate(payload_size), payload_size};
   memset(model->payload.at, 0, payload_size);
@@ -39,21 +40,14 @@ static inline struct bytes model_bytes(const struct model *model)
   struct bytes bytes = {test_allocate(start + model->payload.size + 8),
                         start + model->payload.size + 8};
   struct ps_writer writer = ps_writer_over(bytes.at, bytes.size);
-  const unsigned char head[] = {0x8f,
-                                'P',
-                                'S',
-                                'K',
-                                1,
-                                (unsigned char)model->kind,
-                                (unsigned char)model->hash,
-                                (unsigned char)model->flags};
-  for (size_t i = 0; i < sizeof head; i++) {
+  const unsigned head[] = {0x8f, 'P', 'S', 'K', 1, model->kind, model->hash, model->flags};
+  for (size_t i = 0; i < sizeof head / sizeof *head; i++) {
     ps_write(&writer, head[i], 1);
   }
   ps_write(&writer, start, 4);
   ps_write(&writer, n, 4);
   ps_write(&writer, model->payload.size, 8);
-  ps_write(&writer, SEED, 8);
+  ps_write(&writer, model->seed, 8);
   for (size_t i = 0; i < n; i++) {
     ps_write(&writer, model->fields[i], 1);
   }

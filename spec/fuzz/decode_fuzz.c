@@ -18,6 +18,7 @@
 #include "membership/fuse.h"
 #include "membership/scalable_bloom.h"
 #include "quantile/quantile.h"
+#include "quantile/tdigest.h"
 #include "similarity/minhash.h"
 
 static struct bytes input; /* what is tried at the moment, for whoever has to say what failed */
@@ -177,6 +178,17 @@ static void ask_quantiles(const struct ps_sketch *sketch)
   MUST(asked->quantile(sketch, 0) == min && last == max && asked->rank(sketch, max) == 1);
 }
 
+static void ask_tdigest(const struct ps_tdigest *sketch)
+{
+  const struct ps_quantile_kind *asked = sketch->sketch.kind->quantiles;
+  const struct ps_centroids *centroids = ps_tdigest_centroids(sketch);
+  MUST(centroids->n <= 2 * sketch->compression && centroids->weight == sketch->count);
+  for (int i = 0; i < 20 && sketch->count > 0; i++) {
+    double mean = ps_tdigest_trimmed_mean(sketch, i / 40.0, 1 - i / 40.0);
+    MUST(mean >= asked->min(&sketch->sketch) && mean <= asked->max(&sketch->sketch));
+  }
+}
+
 static void ask_minhash(const struct ps_minhash *minhash)
 {
   double error, estimate = ps_minhash_estimate(minhash);
@@ -222,6 +234,8 @@ static void ask(const struct ps_sketch *sketch)
     ask_top_k((const struct ps_top_k *)sketch);
   } else if (sketch->kind == &ps_hyperloglog) {
     ask_hyperloglog((const struct ps_hyperloglog *)sketch);
+  } else if (sketch->kind == &ps_tdigest) {
+    ask_tdigest((const struct ps_tdigest *)sketch);
   } else if (sketch->kind == &ps_minhash) {
     ask_minhash((const struct ps_minhash *)sketch);
   }

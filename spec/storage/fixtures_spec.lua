@@ -78,6 +78,14 @@ local truths = {
     assert.equal(1, (sketch:jaccard(alike)))
     assert.is_true(math.abs(sketch:count() - n) <= 4 * n / math.sqrt(math.max(1, sizes - 2)), sketch:count())
   end,
+  tdigest = function(sketch, _, fixture)
+    local values, exact = values_truth(sketch, fixture), sketch:info().exact
+    for k = 0, #values - 1, 7 do
+      local x = sketch:quantile(math.min((k + 0.25) / (#values - 1), 1))
+      assert.is_true(x == values[k + 1] or not exact)
+      assert.is_true(math.abs(sketch:rank(x) - (k + 1) / #values) <= 0.15)
+    end
+  end,
   kll = function(sketch, _, fixture)
     local values, sum = values_truth(sketch, fixture), 0
     local slack = sketch:info().levels == 1 and 0 or sketch:rank_error()

@@ -47,7 +47,7 @@ local kinds = {}
 
 for i, name in ipairs {
   "bloom", "blocked_bloom", "scalable_bloom", "counting_bloom", "cuckoo", "fuse", "count_min", "top_k",
-  "hyperloglog", "kll", "ddsketch", "minhash",
+  "hyperloglog", "tdigest", "kll", "ddsketch", "minhash",
 } do
   kinds[i] = require("spec.support.kinds." .. name)
 end

@@ -38,6 +38,7 @@ local function off_by_rank(slack)
 end
 
 local quantiles = {
+  { name = "tdigest", sum = 1e-12, off = off_by_rank(0.05) },
   { name = "kll", sum = 1e-12, off = off_by_rank(0.0125) },
   { name = "ddsketch", sum = 0.01, off = off_by_value(0.01) },
 }
