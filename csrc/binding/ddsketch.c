@@ -17,6 +17,12 @@ true one: a number from 1e-4 to 0.5
 @tparam[opt=2048] integer options.max_bins bins for the positive values, and as many for the
 negative ones: an integer from 1 to 1e6. When the values of one sign need more, those nearest to
 zero share a bin, and their quantiles are no longer within the accuracy
+@tparam number options.min_value instead of `max_bins`, together with `max_value`: a fixed range of
+magnitudes, for which there are bins from the beginning, so that its size never changes; a number
+from 2.3e-308 to 1.7e308. Smaller magnitudes count as 0
+@tparam number options.max_value the end of the range, above `min_value`: a number from 2.3e-308 to
+1.7e308. Larger magnitudes count in the last bin, and their quantiles are too small;
+`info().clamped` says so
 @tparam[opt] integer options.max_bytes the most bytes it may have, an integer from 1 to 2^53; unless
 given, @{probsketch.max_bytes}
 @return the sketch
@@ -24,8 +30,8 @@ given, @{probsketch.max_bytes}
 */
 
 /***
-Adds a value. Magnitudes below 2.2e-308, which a double does not hold in full precision, count as 0.
-O(1), amortized.
+Adds a value. Magnitudes below `min_value`, or without a range below 2.2e-308, which a double does
+not hold in full precision, count as 0. O(1), amortized.
 @function ddsketch:add
 @tparam number x finite
 @tparam[opt=1] integer weight how often, 0 to 2^53; 0 changes nothing
@@ -46,8 +52,8 @@ The value at a fraction of the sorted values: of n values, in the order of their
 from 0, number floor(q * (n - 1)). Never falls as q rises. O(bins).
 @function ddsketch:quantile
 @tparam number q from 0, the least value, to 1, the largest: 0.95 for the 95th percentile
-@treturn ?number within `relative_accuracy` of the true one unless `info().collapsed`; nil when
-empty
+@treturn ?number within `relative_accuracy` of the true one unless `info().collapsed` or it is
+outside of the range; nil when empty
 */
 
 /***

@@ -12,13 +12,13 @@ struct ps_span ps_bins_window(const struct ps_bins *bins, struct ps_span others,
 }
 
 /* Takes away, and returns, what is counted below an index. */
-static uint64_t take_below(struct ps_bins *bins, uint32_t low)
+static uint64_t take_below(struct ps_bins *bins, unsigned char *payload, uint32_t low)
 {
   struct ps_span *span = &bins->span;
   uint64_t sum = 0;
   for (; span->low <= span->high && span->low < low; span->low++) {
-    sum += bins->counts[span->low - bins->base];
-    bins->counts[span->low - bins->base] = 0;
+    sum += ps_bins_get(bins, payload, span->low);
+    ps_store64(payload + ps_bins_at(bins, span->low), 0);
   }
   if (span->low > span->high) {
     *span = PS_SPAN_NONE;
@@ -27,17 +27,20 @@ static uint64_t take_below(struct ps_bins *bins, uint32_t low)
 }
 
 /* With as much room below the window as above it. */
-static void move(struct ps_bins *bins, uint64_t *counts, uint32_t room, struct ps_span window)
+static void move(struct ps_bins *bins, const unsigned char *from, unsigned char *to, size_t first,
+                 uint32_t room, struct ps_span window)
 {
+  const size_t word = sizeof(uint64_t);
   uint32_t slack = (room - ps_span_length(window)) / 2;
   uint32_t base = window.low > slack ? window.low - slack : 0;
   uint32_t used = ps_span_length(bins->span), head = used > 0 ? bins->span.low - base : 0;
+  unsigned char *start = to + first * word;
   if (used > 0) {
-    memmove(counts + head, bins->counts + (bins->span.low - bins->base), used * sizeof *counts);
+    memmove(start + head * word, from + ps_bins_at(bins, bins->span.low), used * word);
   }
-  memset(counts, 0, head * sizeof *counts);
-  memset(counts + head + used, 0, (room - head - used) * sizeof *counts);
-  bins->counts = counts;
+  memset(start, 0, head * word);
+  memset(start + (head + used) * word, 0, (room - head - used) * word);
+  bins->first = first;
   bins->base = base;
   bins->room = room;
 }
@@ -48,35 +51,38 @@ static bool covers(const struct ps_bins *bins, struct ps_span window)
          (window.low >= bins->base && window.high - bins->base < bins->room);
 }
 
-void ps_bins_place(struct ps_bins *bins, uint64_t *counts, uint32_t room, struct ps_span window)
+void ps_bins_place(struct ps_bins *bins, unsigned char *from, unsigned char *to, size_t first,
+                   uint32_t room, struct ps_span window)
 {
-  uint64_t below = take_below(bins, window.low);
-  if (counts != bins->counts || room != bins->room || !covers(bins, window)) {
-    move(bins, counts, room, window);
+  uint64_t below = take_below(bins, from, window.low);
+  if (from != to || first != bins->first || room != bins->room || !covers(bins, window)) {
+    move(bins, from, to, first, room, window);
   }
   if (below > 0) {
-    bins->counts[window.low - bins->base] += below;
+    unsigned char *lowest = to + ps_bins_at(bins, window.low);
+    ps_store64(lowest, ps_load64(lowest) + below);
     bins->span = ps_span_join(bins->span, (struct ps_span){window.low, window.low});
     bins->collapsed = true;
   }
 }
 
-uint32_t ps_bins_used(const struct ps_bins *bins)
+uint32_t ps_bins_used(const struct ps_bins *bins, const unsigned char *payload)
 {
   uint32_t used = 0;
   for (uint32_t i = 0, n = ps_span_length(bins->span); i < n; i++) {
-    used += ps_bins_get(bins, bins->span.low + i) > 0;
+    used += ps_bins_get(bins, payload, bins->span.low + i) > 0;
   }
   return used;
 }
 
-bool ps_bins_equal(const struct ps_bins *a, const struct ps_bins *b)
+bool ps_bins_equal(const struct ps_bins *a, const unsigned char *payload_of_a,
+                   const struct ps_bins *b, const unsigned char *payload_of_b)
 {
   uint32_t n = ps_span_length(a->span);
   if (a->total != b->total || a->collapsed != b->collapsed || a->span.low != b->span.low ||
       a->span.high != b->span.high) {
     return false;
   }
-  return n == 0 || memcmp(a->counts + (a->span.low - a->base), b->counts + (b->span.low - b->base),
-                          n * sizeof *a->counts) == 0;
+  return n == 0 || memcmp(payload_of_a + ps_bins_at(a, a->span.low),
+                          payload_of_b + ps_bins_at(b, b->span.low), n * sizeof(uint64_t)) == 0;
 }

@@ -7,7 +7,10 @@
 #define PS_QUANTILE_BINS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "base/bytes.h"
 
 /* Indexes from low to high; low > high: none. */
 struct ps_span {
@@ -26,43 +29,54 @@ static inline uint32_t ps_span_length(struct ps_span span)
   return span.low > span.high ? 0 : span.high - span.low + 1;
 }
 
-/* The memory is the caller's. */
+/* The counts are in a payload of the caller's, little-endian words of 8 bytes: those of the indexes
+ * base .. base + room - 1, from word `first` on, and 0 outside of the span. */
 struct ps_bins {
-  uint64_t *counts;    /* of the indexes base .. base + room - 1; 0 outside of the span */
+  size_t first;
   uint32_t base, room; /* base may be anything while there are no counts */
   struct ps_span span; /* its ends are not 0 */
   uint64_t total;
   bool collapsed; /* the lowest bin has numbers of lower indexes in it */
 };
 
-static inline uint64_t ps_bins_get(const struct ps_bins *bins, uint32_t index)
+/* Where the count of an index is in the payload. */
+static inline size_t ps_bins_at(const struct ps_bins *bins, uint32_t index)
 {
-  return bins->counts[index - bins->base];
+  return (bins->first + (index - bins->base)) * sizeof(uint64_t);
+}
+
+static inline uint64_t ps_bins_get(const struct ps_bins *bins, const unsigned char *payload,
+                                   uint32_t index)
+{
+  return ps_load64(payload + ps_bins_at(bins, index));
 }
 
 /* The span when others are added, of at most `max` bins. */
 struct ps_span ps_bins_window(const struct ps_bins *bins, struct ps_span others, uint32_t max);
 
-/* Makes the bins ones in `counts`, `room` of them and not fewer than the window has, which may be
- * where they already are. What lies below the window is collapsed. */
-void ps_bins_place(struct ps_bins *bins, uint64_t *counts, uint32_t room, struct ps_span window);
+/* Moves the bins from one payload to another, or within one: `room` of them from word `first` on,
+ * not fewer than the window has. What lies below the window is collapsed. */
+void ps_bins_place(struct ps_bins *bins, unsigned char *from, unsigned char *to, size_t first,
+                   uint32_t room, struct ps_span window);
 
 /* Adds to a bin of the window that they were placed for last, or below it. */
-static inline void ps_bins_add(struct ps_bins *bins, uint32_t index, uint64_t count,
-                               struct ps_span window)
+static inline void ps_bins_add(struct ps_bins *bins, unsigned char *payload, uint32_t index,
+                               uint64_t count, struct ps_span window)
 {
   if (index < window.low) {
     index = window.low;
     bins->collapsed = true;
   }
-  bins->counts[index - bins->base] += count;
+  unsigned char *at = payload + ps_bins_at(bins, index);
+  ps_store64(at, ps_load64(at) + count);
   bins->total += count;
   bins->span = ps_span_join(bins->span, (struct ps_span){index, index});
 }
 
 /* Bins that are not 0. */
-uint32_t ps_bins_used(const struct ps_bins *bins);
+uint32_t ps_bins_used(const struct ps_bins *bins, const unsigned char *payload);
 
-bool ps_bins_equal(const struct ps_bins *a, const struct ps_bins *b);
+bool ps_bins_equal(const struct ps_bins *a, const unsigned char *payload_of_a,
+                   const struct ps_bins *b, const unsigned char *payload_of_b);
 
 #endif

@@ -7,6 +7,10 @@
  * magnitudes share a bin (the collapsing of section 2.2 of the paper; bins.h). The least and the
  * largest value are kept beside them.
  *
+ * With min_value and max_value there are bins for magnitudes of just this range, all of them from
+ * the beginning: smaller ones are counted with the zeros, larger ones in the last bin. Such a
+ * sketch is flat, and nothing in it ever moves or collapses.
+ *
  * The state is a function of what was added, whatever its order and however it was split and
  * merged. */
 #ifndef PS_QUANTILE_DDSKETCH_H
@@ -18,12 +22,18 @@
 /* The positive values of a sketch, or the magnitudes of its negative ones. */
 enum ps_sign { PS_NEGATIVE, PS_POSITIVE, PS_SIGNS };
 
-/* Owns its payload: the counts of both signs, one behind the other, as the machine has them. */
+/* Without a range it owns its payload, the counts of both signs one behind the other, and all else
+ * is here. With a range all is in the payload (docs/FORMAT.md), and what is here is derived. */
 struct ps_ddsketch {
   struct ps_sketch sketch;
   double relative_accuracy;
-  uint32_t max_bins;   /* of each sign */
-  uint64_t multiplier; /* derived: see log_index.h */
+  uint32_t max_bins;           /* of each sign; with a range: all it takes */
+  double min_value, max_value; /* 0: no range */
+  /* derived from these */
+  uint64_t multiplier;  /* see log_index.h */
+  double least;         /* smaller magnitudes count as 0 */
+  struct ps_span range; /* of all indexes that there may be */
+
   struct ps_bins bins[PS_SIGNS];
   uint64_t zeros;
   double min, max; /* 0 while it is empty */
@@ -33,24 +43,33 @@ extern const struct ps_kind ps_ddsketch;
 
 /* ---- private to ddsketch ---- */
 
+static inline bool ps_ddsketch_has_range(const struct ps_ddsketch *sketch)
+{
+  return sketch->max_value > 0;
+}
+
 /* Does a value count as 0? If not, *sign and *index are those of its bin. */
 bool ps_ddsketch_is_zero(const struct ps_ddsketch *sketch, double x, enum ps_sign *sign,
                          uint32_t *index);
-
-/* The whole range of indexes. */
-struct ps_span ps_ddsketch_range(const struct ps_ddsketch *sketch);
 
 /* Makes room for the windows of both signs, and collapses what lies below them. PS_ERR_MEMORY, and
  * then nothing has changed. */
 enum ps_status ps_ddsketch_reserve(struct ps_ddsketch *sketch, const struct ps_span window[],
                                    struct ps_error *error);
 
-/* The form in bytes: docs/FORMAT.md. Decoding expects an empty sketch. */
+/* The form in bytes without a range: docs/FORMAT.md. Decoding expects an empty sketch. */
 uint64_t ps_ddsketch_encoded_size(const struct ps_sketch *base);
 uint64_t ps_ddsketch_encoded_max(const struct ps_sketch *base);
 void ps_ddsketch_encode(const struct ps_sketch *base, unsigned char *bytes);
 enum ps_status ps_ddsketch_read(struct ps_ddsketch *sketch, const unsigned char *bytes,
                                 uint64_t size, struct ps_error *error);
+
+/* The payload with a range: how long it is, where its bins begin, in words, how its head is brought
+ * up to date, and how all that is derived from it is read, once it has been checked. */
+#define PS_DDSKETCH_HEAD_WORDS 3
+void ps_ddsketch_store_head(struct ps_ddsketch *sketch);
+enum ps_status ps_ddsketch_check(const struct ps_sketch *base, struct ps_error *error);
+void ps_ddsketch_attach(struct ps_sketch *base);
 
 /* What it answers. */
 extern const struct ps_quantile_kind ps_ddsketch_quantiles;

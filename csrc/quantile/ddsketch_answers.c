@@ -18,11 +18,16 @@ static double value_of_zeros(const struct ps_ddsketch *sketch)
   return fmin(fmax(0, sketch->min), sketch->max);
 }
 
-/* The index of the bin that has the value number k, counted from 0 in the order of indexes. */
-static uint32_t find(const struct ps_bins *bins, uint64_t k)
+static uint64_t count_of(const struct ps_ddsketch *sketch, enum ps_sign sign, uint32_t index)
 {
-  uint32_t index = bins->span.low;
-  for (uint64_t n; (n = ps_bins_get(bins, index)) <= k; index++) {
+  return ps_bins_get(&sketch->bins[sign], sketch->sketch.payload, index);
+}
+
+/* The index of the bin that has the value number k, counted from 0 in the order of indexes. */
+static uint32_t find(const struct ps_ddsketch *sketch, enum ps_sign sign, uint64_t k)
+{
+  uint32_t index = sketch->bins[sign].span.low;
+  for (uint64_t n; (n = count_of(sketch, sign, index)) <= k; index++) {
     k -= n;
   }
   return index;
@@ -31,16 +36,15 @@ static uint32_t find(const struct ps_bins *bins, uint64_t k)
 /* Value number k of all, counted from 0. */
 static double value_at(const struct ps_ddsketch *sketch, uint64_t k)
 {
-  const struct ps_bins *negative = &sketch->bins[PS_NEGATIVE];
-  const struct ps_bins *positive = &sketch->bins[PS_POSITIVE];
-  if (k < negative->total) {
-    return value_of(sketch, PS_NEGATIVE, find(negative, negative->total - 1 - k));
+  const uint64_t negatives = sketch->bins[PS_NEGATIVE].total;
+  if (k < negatives) {
+    return value_of(sketch, PS_NEGATIVE, find(sketch, PS_NEGATIVE, negatives - 1 - k));
   }
-  k -= negative->total;
+  k -= negatives;
   if (k < sketch->zeros) {
     return value_of_zeros(sketch);
   }
-  return value_of(sketch, PS_POSITIVE, find(positive, k - sketch->zeros));
+  return value_of(sketch, PS_POSITIVE, find(sketch, PS_POSITIVE, k - sketch->zeros));
 }
 
 static uint64_t total(const struct ps_sketch *sketch)
@@ -58,13 +62,15 @@ static double quantile(const struct ps_sketch *base, double q)
 }
 
 /* What the bins of these indexes hold. */
-static uint64_t count_within(const struct ps_bins *bins, uint32_t low, uint32_t high)
+static uint64_t count_within(const struct ps_ddsketch *sketch, enum ps_sign sign, uint32_t low,
+                             uint32_t high)
 {
+  const struct ps_span span = sketch->bins[sign].span;
   uint64_t sum = 0;
-  low = low > bins->span.low ? low : bins->span.low;
-  high = high < bins->span.high ? high : bins->span.high;
+  low = low > span.low ? low : span.low;
+  high = high < span.high ? high : span.high;
   for (uint32_t i = low; i <= high; i++) {
-    sum += ps_bins_get(bins, i);
+    sum += count_of(sketch, sign, i);
   }
   return sum;
 }
@@ -73,8 +79,6 @@ static uint64_t count_within(const struct ps_bins *bins, uint32_t low, uint32_t 
 static double rank(const struct ps_sketch *base, double x)
 {
   const struct ps_ddsketch *sketch = (const struct ps_ddsketch *)base;
-  const struct ps_bins *negative = &sketch->bins[PS_NEGATIVE];
-  const struct ps_bins *positive = &sketch->bins[PS_POSITIVE];
   enum ps_sign sign;
   uint32_t index;
   if (total(base) == 0 || x < sketch->min) {
@@ -83,10 +87,10 @@ static double rank(const struct ps_sketch *base, double x)
   if (x >= sketch->max) {
     return 1;
   }
-  uint64_t n = negative->total + sketch->zeros;
+  uint64_t n = sketch->bins[PS_NEGATIVE].total + sketch->zeros;
   if (!ps_ddsketch_is_zero(sketch, x, &sign, &index)) {
-    n = sign == PS_NEGATIVE ? count_within(negative, index, UINT32_MAX)
-                            : n + count_within(positive, 0, index);
+    n = sign == PS_NEGATIVE ? count_within(sketch, sign, index, UINT32_MAX)
+                            : n + count_within(sketch, sign, 0, index);
   }
   return (double)n / (double)total(base);
 }
@@ -108,11 +112,11 @@ static double mean(const struct ps_sketch *base)
   const double n = (double)total(base);
   double sum = value_of_zeros(sketch) * ((double)sketch->zeros / n);
   for (int sign = 0; sign < PS_SIGNS; sign++) {
-    const struct ps_bins *bins = &sketch->bins[sign];
-    for (uint32_t i = 0, length = ps_span_length(bins->span); i < length; i++) {
-      uint64_t count = ps_bins_get(bins, bins->span.low + i);
+    const struct ps_span span = sketch->bins[sign].span;
+    for (uint32_t i = 0, length = ps_span_length(span); i < length; i++) {
+      uint64_t count = count_of(sketch, (enum ps_sign)sign, span.low + i);
       if (count > 0) {
-        sum += value_of(sketch, (enum ps_sign)sign, bins->span.low + i) * ((double)count / n);
+        sum += value_of(sketch, (enum ps_sign)sign, span.low + i) * ((double)count / n);
       }
     }
   }

@@ -1,4 +1,5 @@
-/* The bytes of a ddsketch: the counts that are not 0, with their indexes. */
+/* The bytes of a ddsketch. Without a range: the counts that are not 0, with their indexes. With one
+ * the live form: see the end of this file. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -7,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/math.h"
 #include "quantile/ddsketch.h"
+#include "quantile/log_index.h"
 
 #define ZEROS_AT 0
 #define MIN_AT 8
@@ -20,8 +22,10 @@
 uint64_t ps_ddsketch_encoded_size(const struct ps_sketch *base)
 {
   const struct ps_ddsketch *sketch = (const struct ps_ddsketch *)base;
-  uint64_t bins =
-      (uint64_t)ps_bins_used(&sketch->bins[PS_NEGATIVE]) + ps_bins_used(&sketch->bins[PS_POSITIVE]);
+  uint64_t bins = 0;
+  for (int sign = 0; sign < PS_SIGNS; sign++) {
+    bins += ps_bins_used(&sketch->bins[sign], base->payload);
+  }
   return HEAD_SIZE + bins * BIN_SIZE;
 }
 
@@ -46,10 +50,11 @@ static double load_number(const unsigned char *at)
 }
 
 /* Returns what is behind them. */
-static unsigned char *encode_bins(const struct ps_bins *bins, unsigned char *at)
+static unsigned char *encode_bins(const struct ps_bins *bins, const unsigned char *payload,
+                                  unsigned char *at)
 {
   for (uint32_t i = 0, n = ps_span_length(bins->span); i < n; i++) {
-    uint64_t count = ps_bins_get(bins, bins->span.low + i);
+    uint64_t count = ps_bins_get(bins, payload, bins->span.low + i);
     if (count > 0) {
       ps_store32(at, bins->span.low + i);
       ps_store64(at + 4, count);
@@ -69,14 +74,71 @@ void ps_ddsketch_encode(const struct ps_sketch *base, unsigned char *bytes)
   store_number(bytes + MAX_AT, sketch->max);
   for (size_t sign = 0; sign < PS_SIGNS; sign++) {
     const struct ps_bins *bins = &sketch->bins[sign];
-    ps_store32(bytes + BINS_AT + sign * 4, ps_bins_used(bins));
+    ps_store32(bytes + BINS_AT + sign * 4, ps_bins_used(bins, base->payload));
     collapsed |= (uint64_t)bins->collapsed << sign;
-    at = encode_bins(bins, at);
+    at = encode_bins(bins, base->payload, at);
   }
   ps_store64(bytes + COLLAPSED_AT, collapsed);
 }
 
-/* ---- decoding ---- */
+/* ---- what can be ---- */
+
+/* Could an extreme of the values be x, of those of one sign the one with the highest index? */
+static bool is_outermost(const struct ps_ddsketch *claimed, double x, enum ps_sign of)
+{
+  enum ps_sign sign;
+  uint32_t index;
+  return !ps_ddsketch_is_zero(claimed, x, &sign, &index) && sign == of &&
+         index == claimed->bins[of].span.high;
+}
+
+/* The same of the lowest index, below which are the collapsed ones. */
+static bool is_innermost(const struct ps_ddsketch *claimed, double x, enum ps_sign of)
+{
+  const struct ps_bins *bins = &claimed->bins[of];
+  enum ps_sign sign;
+  uint32_t index;
+  if (ps_ddsketch_is_zero(claimed, x, &sign, &index) || sign != of) {
+    return false;
+  }
+  return bins->collapsed ? index < bins->span.low : index == bins->span.low;
+}
+
+static bool has_bins(const struct ps_ddsketch *claimed, enum ps_sign sign)
+{
+  return ps_span_length(claimed->bins[sign].span) > 0;
+}
+
+/* Does x, the extreme on the side of one sign, fit the bins? */
+static bool is_extreme(const struct ps_ddsketch *claimed, double x, enum ps_sign side)
+{
+  enum ps_sign other = side == PS_NEGATIVE ? PS_POSITIVE : PS_NEGATIVE;
+  if (!isfinite(x) || (x == 0 && signbit(x))) {
+    return false;
+  }
+  if (has_bins(claimed, side)) {
+    return is_outermost(claimed, x, side);
+  }
+  if (claimed->zeros > 0) {
+    return fabs(x) < claimed->least;
+  }
+  return has_bins(claimed, other) ? is_innermost(claimed, x, other) : x == 0;
+}
+
+/* Do the extremes fit the zeros and the spans of the bins, of which there are so many values? */
+static bool are_extremes(const struct ps_ddsketch *claimed, uint64_t total)
+{
+  return is_extreme(claimed, claimed->min, PS_NEGATIVE) &&
+         is_extreme(claimed, claimed->max, PS_POSITIVE) && claimed->min <= claimed->max &&
+         (total > 1 || claimed->min == claimed->max);
+}
+
+static enum ps_status corrupt(const char *what, struct ps_error *error)
+{
+  return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (%s)", what);
+}
+
+/* ---- decoding without a range ---- */
 
 /* The bins of one sign, in bytes. */
 struct list {
@@ -105,7 +167,7 @@ static struct ps_span span_of(struct list list)
  * collapsed; counts that add up with *total to no more than 2^53. */
 static bool is_list_valid(const struct ps_ddsketch *sketch, struct list list, uint64_t *total)
 {
-  const struct ps_span range = ps_ddsketch_range(sketch), span = span_of(list);
+  const struct ps_span range = sketch->range, span = span_of(list);
   for (uint32_t i = 0; i < list.n; i++) {
     uint64_t count = count_in(list, i);
     if (count == 0 || count > PS_COUNT_MAX - *total ||
@@ -121,58 +183,6 @@ static bool is_list_valid(const struct ps_ddsketch *sketch, struct list list, ui
                         : ps_span_length(span) <= sketch->max_bins;
 }
 
-/* Could an extreme of the values be x, of those of one sign the one with the highest index? */
-static bool is_outermost(const struct ps_ddsketch *sketch, double x, enum ps_sign of,
-                         struct list list)
-{
-  enum ps_sign sign;
-  uint32_t index;
-  return !ps_ddsketch_is_zero(sketch, x, &sign, &index) && sign == of &&
-         index == span_of(list).high;
-}
-
-/* The same of the lowest index, below which are the collapsed ones. */
-static bool is_innermost(const struct ps_ddsketch *sketch, double x, enum ps_sign of,
-                         struct list list)
-{
-  enum ps_sign sign;
-  uint32_t index;
-  if (ps_ddsketch_is_zero(sketch, x, &sign, &index) || sign != of) {
-    return false;
-  }
-  return list.collapsed ? index < span_of(list).low : index == span_of(list).low;
-}
-
-/* Does x, the extreme on the side of one sign, fit the bins? */
-static bool is_extreme(const struct ps_ddsketch *sketch, double x, enum ps_sign side,
-                       const struct list lists[])
-{
-  enum ps_sign other = side == PS_NEGATIVE ? PS_POSITIVE : PS_NEGATIVE;
-  if (!isfinite(x) || (x == 0 && signbit(x))) {
-    return false;
-  }
-  if (lists[side].n > 0) {
-    return is_outermost(sketch, x, side, lists[side]);
-  }
-  if (sketch->zeros > 0) {
-    return fabs(x) < DBL_MIN;
-  }
-  return lists[other].n > 0 ? is_innermost(sketch, x, other, lists[other]) : x == 0;
-}
-
-static bool are_extremes(const struct ps_ddsketch *sketch, const struct list lists[],
-                         uint64_t total)
-{
-  return is_extreme(sketch, sketch->min, PS_NEGATIVE, lists) &&
-         is_extreme(sketch, sketch->max, PS_POSITIVE, lists) && sketch->min <= sketch->max &&
-         (total > 1 || sketch->min == sketch->max);
-}
-
-static enum ps_status corrupt(const char *what, struct ps_error *error)
-{
-  return ps_fail(error, PS_ERR_CORRUPT, "corrupt payload (%s)", what);
-}
-
 static enum ps_status fill(struct ps_ddsketch *sketch, const struct list lists[],
                            struct ps_error *error)
 {
@@ -181,7 +191,8 @@ static enum ps_status fill(struct ps_ddsketch *sketch, const struct list lists[]
   for (int sign = 0; sign < PS_SIGNS && status == PS_OK; sign++) {
     struct ps_bins *bins = &sketch->bins[sign];
     for (uint32_t i = 0; i < lists[sign].n; i++) {
-      ps_bins_add(bins, index_in(lists[sign], i), count_in(lists[sign], i), window[sign]);
+      ps_bins_add(bins, sketch->sketch.payload, index_in(lists[sign], i), count_in(lists[sign], i),
+                  window[sign]);
     }
     bins->collapsed = lists[sign].collapsed;
   }
@@ -210,8 +221,150 @@ enum ps_status ps_ddsketch_read(struct ps_ddsketch *sketch, const unsigned char 
   sketch->zeros = ps_load64(bytes + ZEROS_AT);
   sketch->min = load_number(bytes + MIN_AT);
   sketch->max = load_number(bytes + MAX_AT);
-  if (!are_extremes(sketch, lists, total)) {
+  struct ps_ddsketch claimed = *sketch;
+  for (int sign = 0; sign < PS_SIGNS; sign++) {
+    claimed.bins[sign].span = span_of(lists[sign]);
+    claimed.bins[sign].collapsed = lists[sign].collapsed;
+  }
+  if (!are_extremes(&claimed, total)) {
     return corrupt("extremes that the bins do not have", error);
   }
   return fill(sketch, lists, error);
+}
+
+/* ---- with a range ----
+ *
+ * Words that are only added to or raised, and 0 while nothing was added: zeros, the complement of
+ * the least value, the largest value, then the counts. The extremes are words in the order of the
+ * numbers. */
+
+enum { ZEROS_WORD, LEAST_WORD, LARGEST_WORD };
+
+static uint64_t word_of(const struct ps_ddsketch *sketch, size_t word)
+{
+  return ps_load64(sketch->sketch.payload + word * sizeof(uint64_t));
+}
+
+static void set_word(struct ps_ddsketch *sketch, size_t word, uint64_t x)
+{
+  ps_store64(sketch->sketch.payload + word * sizeof(uint64_t), x);
+}
+
+static uint64_t ordered(double x)
+{
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static double number_of(uint64_t word)
+{
+  uint64_t bits = word >> 63 ? word ^ UINT64_C(1) << 63 : ~word;
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+void ps_ddsketch_store_head(struct ps_ddsketch *sketch)
+{
+  set_word(sketch, ZEROS_WORD, sketch->zeros);
+  set_word(sketch, LEAST_WORD, ~ordered(sketch->min));
+  set_word(sketch, LARGEST_WORD, ordered(sketch->max));
+}
+
+/* The counts of one sign: false if they come to more than what is *left. */
+static bool read_bins(struct ps_ddsketch *sketch, enum ps_sign sign, uint64_t *left)
+{
+  struct ps_bins bins = {.base = sketch->range.low, .room = sketch->max_bins, .span = PS_SPAN_NONE};
+  bins.first = PS_DDSKETCH_HEAD_WORDS + (size_t)sign * sketch->max_bins;
+  for (uint32_t i = 0; i < bins.room; i++) {
+    const uint32_t index = bins.base + i;
+    const uint64_t count = ps_bins_get(&bins, sketch->sketch.payload, index);
+    if (count > *left) {
+      return false;
+    }
+    if (count > 0) {
+      *left -= count;
+      bins.total += count;
+      bins.span = ps_span_join(bins.span, (struct ps_span){index, index});
+    }
+  }
+  sketch->bins[sign] = bins;
+  return true;
+}
+
+/* Takes all from the payload, extremes as they are there: false if the counts come to more than
+ * 2^53. */
+static bool read_payload(struct ps_ddsketch *sketch)
+{
+  const uint64_t least = word_of(sketch, LEAST_WORD), largest = word_of(sketch, LARGEST_WORD);
+  sketch->zeros = word_of(sketch, ZEROS_WORD);
+  sketch->min = least == 0 ? 0 : number_of(~least);
+  sketch->max = largest == 0 ? 0 : number_of(largest);
+  uint64_t left = PS_COUNT_MAX;
+  if (sketch->zeros > left) {
+    return false;
+  }
+  left -= sketch->zeros;
+  return read_bins(sketch, PS_NEGATIVE, &left) && read_bins(sketch, PS_POSITIVE, &left);
+}
+
+static bool is_number(double x)
+{
+  return isfinite(x) && !(x == 0 && signbit(x));
+}
+
+/* Whether the extremes fit the bins is not asked here: they may not in bytes that were written
+ * while the sketch changed. */
+enum ps_status ps_ddsketch_check(const struct ps_sketch *base, struct ps_error *error)
+{
+  struct ps_ddsketch claimed = *(const struct ps_ddsketch *)base;
+  if (!ps_ddsketch_has_range(&claimed)) {
+    return PS_OK; /* was checked while it was decoded */
+  }
+  if (!read_payload(&claimed)) {
+    return corrupt("counts above 2^53", error);
+  }
+  const bool both = word_of(&claimed, LEAST_WORD) != 0 && word_of(&claimed, LARGEST_WORD) != 0;
+  if (!is_number(claimed.min) || !is_number(claimed.max) || (both && claimed.min > claimed.max)) {
+    return corrupt("extremes that are none", error);
+  }
+  return PS_OK;
+}
+
+/* Moves extremes that do not fit outwards, to the edges of the bins. */
+static void widen(struct ps_ddsketch *sketch)
+{
+  const struct ps_bins *negative = &sketch->bins[PS_NEGATIVE],
+                       *positive = &sketch->bins[PS_POSITIVE];
+  const uint64_t multiplier = sketch->multiplier;
+  double low = 0, high = 0;
+  if (has_bins(sketch, PS_NEGATIVE)) {
+    low = -ps_log_edge(multiplier, negative->span.high + 1);
+    high = sketch->zeros > 0 ? 0 : -ps_log_edge(multiplier, negative->span.low);
+  }
+  if (has_bins(sketch, PS_POSITIVE)) {
+    high = ps_log_edge(multiplier, positive->span.high + 1);
+    if (!has_bins(sketch, PS_NEGATIVE) && sketch->zeros == 0) {
+      low = ps_log_edge(multiplier, positive->span.low);
+    }
+  }
+  sketch->min = word_of(sketch, LEAST_WORD) != 0 ? fmin(sketch->min, low) : low;
+  sketch->max = word_of(sketch, LARGEST_WORD) != 0 ? fmax(sketch->max, high) : high;
+}
+
+void ps_ddsketch_attach(struct ps_sketch *base)
+{
+  struct ps_ddsketch *sketch = (struct ps_ddsketch *)base;
+  if (!ps_ddsketch_has_range(sketch)) {
+    return;
+  }
+  read_payload(sketch);
+  const uint64_t total = base->kind->count(base);
+  if (total == 0) {
+    sketch->min = sketch->max = 0;
+  } else if (word_of(sketch, LEAST_WORD) == 0 || word_of(sketch, LARGEST_WORD) == 0 ||
+             !are_extremes(sketch, total)) {
+    widen(sketch);
+  }
 }

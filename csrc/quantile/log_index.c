@@ -30,9 +30,8 @@ static double number(uint64_t bits)
   return x;
 }
 
-/* The least number of this index or a higher one; DBL_MAX if there is none. Positive numbers are
- * ordered as their bits are. */
-static double edge(uint64_t multiplier, uint32_t index)
+/* Positive numbers are ordered as their bits are. */
+double ps_log_edge(uint64_t multiplier, uint32_t index)
 {
   uint64_t low = UINT64_C(1) << 52, high = UINT64_C(2047) << 52;
   while (low < high) {
@@ -49,6 +48,6 @@ static double edge(uint64_t multiplier, uint32_t index)
 /* 2 low high / (low + high), in an order that does not overflow. */
 double ps_log_value(uint64_t multiplier, uint32_t index)
 {
-  double low = edge(multiplier, index), high = edge(multiplier, index + 1);
+  double low = ps_log_edge(multiplier, index), high = ps_log_edge(multiplier, index + 1);
   return low * (2 / (1 + low / high));
 }

@@ -41,6 +41,9 @@ static inline uint32_t ps_log_index(uint64_t multiplier, double x)
   return (uint32_t)(ps_multiply_high(log2, multiplier) >> 41);
 }
 
+/* The least number of this index or a higher one; DBL_MAX if there is none. */
+double ps_log_edge(uint64_t multiplier, uint32_t index);
+
 /* The value that stands for the numbers of a bin: off by the same share of the least and of the
  * largest. O(1): two bisections. */
 double ps_log_value(uint64_t multiplier, uint32_t index);

@@ -470,6 +470,111 @@ static void levels(void)
   promise("levels of a kll in other numbers than there are items, or out of order, are refused");
 }
 
+/* ---- ddsketch ---- */
+
+#define LEAST 8
+#define LARGEST 16
+#define LISTED 24 /* how many bins of each sign */
+#define COLLAPSED 32
+#define LIST 40 /* bins: index, count */
+#define BIN 12
+
+/* One that is asked for with max_bins has as many of each sign, or fewer. */
+static void check_listed_bins(struct variant variant, size_t values)
+{
+  struct sealed sealed = seal_of(variant, values);
+  const size_t bins = (sealed.size - LIST) / BIN, negative = ps_load32(sealed.payload + LISTED);
+  CHECK(outcome(sealed) == PS_OK && bins > 2);
+  for (size_t i = 0; i < bins; i++) {
+    unsigned char *at = sealed.payload + LIST + i * BIN;
+    const uint32_t index = ps_load32(at);
+    const uint64_t count = ps_load64(at + 4);
+    const bool is_first = i == 0 || i == negative;
+    const uint32_t indexes[] = {0, UINT32_MAX, is_first ? index + 100000 : ps_load32(at - BIN),
+                                is_first ? index - 100000 : ps_load32(at - BIN) - 1};
+    for (size_t j = 0; j < sizeof indexes / sizeof *indexes; j++) {
+      ps_store32(at, indexes[j]);
+      CHECK_WITH(outcome(sealed) == PS_ERR_CORRUPT, "bin %zu, index %u", i, indexes[j]);
+    }
+    ps_store32(at, index);
+    const uint64_t counts[] = {0, PS_COUNT_MAX, PS_COUNT_MAX + 1, UINT64_MAX};
+    for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
+      ps_store64(at + 4, counts[j]);
+      CHECK_WITH(outcome(sealed) == PS_ERR_CORRUPT, "bin %zu, count %ju", i, (uintmax_t)counts[j]);
+    }
+    ps_store64(at + 4, count);
+  }
+  for (uint32_t n = 0; n < bins + 2; n++) {
+    ps_store32(sealed.payload + LISTED, n);
+    CHECK_WITH((outcome(sealed) == PS_OK) == (n == negative), "%u negative bins", n);
+  }
+  ps_store32(sealed.payload + LISTED, (uint32_t)negative);
+  const uint64_t collapsed = ps_load64(sealed.payload + COLLAPSED);
+  for (unsigned bit = 0; bit < 64; bit++) {
+    ps_store64(sealed.payload + COLLAPSED, collapsed ^ UINT64_C(1) << bit);
+    enum ps_status status = outcome(sealed);
+    CHECK_WITH(status == PS_ERR_CORRUPT || (collapsed != 0 && bit < 2), "mark %u", bit);
+  }
+  ps_store64(sealed.payload + COLLAPSED, collapsed);
+  CHECK(outcome(sealed) == PS_OK);
+  free(sealed.bytes.at);
+}
+
+/* Whatever bit of an extreme is turned: the value is still one of its bin, or it is refused. */
+static void check_extremes(struct variant variant, size_t values)
+{
+  struct sealed sealed = seal_of(variant, values);
+  size_t refused = 0;
+  for (size_t bit = 8 * LEAST; bit < 8 * (LARGEST + 8); bit++) {
+    sealed.payload[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    enum ps_status status = outcome(sealed);
+    CHECK_WITH(status == PS_OK || status == PS_ERR_CORRUPT, "bit %zu", bit);
+    refused += status == PS_ERR_CORRUPT;
+    sealed.payload[bit / 8] ^= (unsigned char)(1u << bit % 8);
+  }
+  CHECK_WITH(refused >= 2 * 12, "%zu refused", refused); /* sign and exponent */
+  free(sealed.bytes.at);
+}
+
+static void check_range(struct variant variant, size_t values)
+{
+  struct sealed sealed = seal_of(variant, values);
+  for (size_t at = LISTED; at < sealed.size; at += 8) {
+    const uint64_t count = ps_load64(sealed.payload + at);
+    ps_store64(sealed.payload + at, PS_COUNT_MAX - values + count);
+    CHECK_WITH(count == 0 || outcome(sealed) == PS_OK, "count at %zu", at);
+    ps_store64(sealed.payload + at, PS_COUNT_MAX - values + count + 1);
+    CHECK_WITH(outcome(sealed) == PS_ERR_CORRUPT, "count at %zu", at);
+    ps_store64(sealed.payload + at, UINT64_MAX);
+    CHECK_WITH(outcome(sealed) == PS_ERR_CORRUPT, "count at %zu", at);
+    ps_store64(sealed.payload + at, count);
+  }
+  /* Written while it changed: extremes of nothing, and values without extremes. */
+  memset(sealed.payload + LISTED, 0, sealed.size - LISTED);
+  CHECK(outcome(sealed) == PS_OK);
+  memset(sealed.payload, 0, sealed.size);
+  ps_store64(sealed.payload + sealed.size - 8, 3);
+  CHECK(outcome(sealed) == PS_OK);
+  memset(sealed.payload + LEAST, 0xff, 8);
+  CHECK(outcome(sealed) == PS_ERR_CORRUPT);
+  free(sealed.bytes.at);
+}
+
+static void quantile_bins(void)
+{
+  const struct variant plain = {"ddsketch", {{"relative_accuracy", 0.1}}};
+  const struct variant collapsed = {"ddsketch", {{"max_bins", 20}}};
+  const struct variant range = {"ddsketch", {{"min_value", 0.01}, {"max_value", 100}}};
+  check_listed_bins(plain, 60);
+  check_listed_bins(collapsed, 200);
+  promise("bins of a ddsketch that are empty, overfull or out of order are refused");
+  check_extremes(plain, 60);
+  check_extremes(collapsed, 200);
+  promise("extremes of a ddsketch that its bins do not have are refused");
+  check_range(range, 60);
+  promise("counts above 2^53 of a ddsketch with a range, and extremes that are none, are refused");
+}
+
 int main(void)
 {
   bloom_tails();
@@ -483,6 +588,7 @@ int main(void)
   entries();
   digests();
   levels();
+  quantile_bins();
   CHECK(test_memory.live == 0);
   promise("nothing is left behind");
   return test_end();

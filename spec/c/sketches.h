@@ -89,6 +89,8 @@ static const struct variant variants[] = {
     {"ddsketch", {{"max_bins", 50}}},
     {"ddsketch", {{"relative_accuracy", 0.5}}},
     {"ddsketch", {{"relative_accuracy", 1e-4}, {"max_bins", 1e5}}},
+    {"ddsketch", {{"min_value", 0.5}, {"max_value", 1000}}},
+    {"ddsketch", {{"relative_accuracy", 0.5}, {"min_value", 1}, {"max_value", 1.1}}},
     {"minhash", {{NULL, 0}}},
     {"minhash", {{"hashes", 1}}},
     {"minhash", {{"hashes", 33}}},

@@ -15,7 +15,15 @@ local function with(at, bytes)
   end
 end
 
-local plain, collapsed = "of both signs", "that is collapsed"
+local plain, collapsed, ranged = "of both signs", "that is collapsed", "of a range"
+
+-- With a range the payload has 24 bytes of head: zeros, the complement of the least value, the largest value; then
+-- the counts.
+local RANGE = { relative_accuracy = 0.2, min_value = 0.5, max_value = 500 }
+
+-- What is no number from 2.3e-308 to 1.7e308: -1, infinity, not a number, -0, 1e-310.
+local no_values = { "bff0000000000000", "7ff0000000000000", "7ff8000000000000", "8000000000000000",
+  "000012688b70e62b" }
 
 return {
   name = "ddsketch",
@@ -27,6 +35,9 @@ return {
   forms = {
     { name = plain, options = { relative_accuracy = 0.2 }, items = 60, twice = "doubles" },
     { name = collapsed, options = { relative_accuracy = 0.1, max_bins = 10 }, items = 100, twice = "doubles" },
+    { name = ranged, options = RANGE, items = 60, twice = "doubles" },
+    { name = "of a range of one bin", options = { relative_accuracy = 0.5, min_value = 1.5, max_value = 1.6 },
+      items = 30, twice = "doubles" },
     { name = "of one bin", options = { max_bins = 1 }, items = 30, twice = "doubles" },
   },
   answers = function(ddsketch)
@@ -47,13 +58,26 @@ return {
   unlike = {
     relative_accuracy = { { relative_accuracy = 0.01 }, { relative_accuracy = 0.02 } },
     max_bins = { { max_bins = 100 }, { max_bins = 101 } },
+    min_value = { { min_value = 1, max_value = 100 }, { min_value = 1.0001, max_value = 100 } },
+    max_value = { { min_value = 1, max_value = 100 }, { min_value = 1, max_value = 101 } },
   },
   ranges = {
     relative_accuracy = { says = "a number from 1e-4 to 0.5",
       bad = { 0, -0.01, 1e-17, 1e-9, 9.9e-5, 0.5001, 0.999, 1, 1.5, 1e300 }, good = { 1e-4, 0.5 } },
     max_bins = { says = "an integer from 1 to 1e6", bad = { 0, -1, 1.5, 1000001, 1e9, 1e300 }, good = { 1, 1e6 } },
+    min_value = { says = "a number from 2.3e-308 to 1.7e308", with = { max_value = 1.7e308 },
+      bad = { 0, -1, 2.2e-308, 5e-324, 1.79e308 }, good = { 2.3e-308, 1e308 } },
+    max_value = { says = "a number from 2.3e-308 to 1.7e308", with = { min_value = 2.3e-308 },
+      bad = { 0, -1, 2.2e-308, 5e-324, 1.79e308 }, good = { 2.4e-308, 1.7e308 } },
   },
-  against = {},
+  against = {
+    { { min_value = 1 }, "'min_value' and 'max_value' go together" },
+    { { max_value = 1 }, "'min_value' and 'max_value' go together" },
+    { { min_value = 1, max_value = 2, max_bins = 10 }, "'max_bins' and 'min_value' exclude each other" },
+    { { max_value = 2, max_bins = 10 }, "'min_value' and 'max_value' go together" },
+    { { min_value = 2, max_value = 1 }, "'max_value' out of range (expected more than min_value, 2, got 1)" },
+    { { min_value = 2, max_value = 2 }, "'max_value'" },
+  },
   huge = {},
   bytes = function(options)
     return options.max_bins * 2 * 8
@@ -63,6 +87,8 @@ return {
     -- 0, -0.01, 9.9e-5, 1, infinity, not a number
     { "relative_accuracy", 8, { "0000000000000000", "bf847ae147ae147b", "3f19f3c70c996b76", "3ff0000000000000",
       "7ff0000000000000", "7ff8000000000000" } },
+    { "min_value", 8, no_values },
+    { "max_value", 8, no_values },
     { "max_bins", 4, { "00000000", "000f4241", "80000000", "ffffffff" } },
   },
   corrupt = {
@@ -88,6 +114,18 @@ return {
     { "counts above 2^53 together", plain, with(44, envelope.hexadecimal "0020000000000000") },
     { "half a bin", plain, function(payload)
       return payload:sub(1, -7)
+    end },
+    { "a count of zeros above 2^53", ranged, with(0, envelope.hexadecimal "0020000000000001") },
+    { "a count above 2^53", ranged, with(24, envelope.hexadecimal "0020000000000001") },
+    { "counts above 2^53 together", ranged, function(payload)
+      local half = envelope.hexadecimal "0010000000000001"
+      return spliced(spliced(payload, 25, half), 33, half)
+    end },
+    { "extremes that are no numbers", ranged, with(8, ("\255"):rep(16)) },
+    { "a least value above the largest", ranged, with(16, envelope.hexadecimal "01c81bc377ff8a63") }, -- -1e300
+    { "a largest value of -0", ranged, function(payload)
+      return ("\1"):rep(1) .. ("\0"):rep(7) .. envelope.hexadecimal "8000000000000000"
+        .. envelope.hexadecimal "7fffffffffffffff" .. ("\0"):rep(#payload - 24)
     end },
   },
 }
