@@ -13,6 +13,7 @@ end
 local here = arg[0]:match("^(.*[/\\])") or ""
 local combined_log = dofile(here .. "combined_log.lua")
 local command_line = dofile(here .. "command_line.lua")
+local read_lines = dofile(here .. "lines.lua")
 local probsketch = require "probsketch"
 
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
@@ -105,7 +106,7 @@ local function read_log(file, options, progress)
   local lines_read, requests, first_seen, skipped = 0, 0, 0, {}
   local parse, offer = combined_log.parse, candidates.offer
 
-  local lines, state = combined_log.lines(file)
+  local lines, state = read_lines(file)
   for line in lines do
     lines_read = lines_read + 1
     local visitor, path = parse(line)

@@ -9,6 +9,7 @@
 local here = arg[0]:match("^(.*[/\\])") or ""
 local combined_log = dofile(here .. "combined_log.lua")
 local command_line = dofile(here .. "command_line.lua")
+local read_lines = dofile(here .. "lines.lua")
 local probsketch = require "probsketch"
 
 local floor, max = math.floor, math.max
@@ -87,7 +88,7 @@ end
 -- is left are passed over, but for the first of them. Returns how many lines could not be read, and a problem.
 local function read_log(file, count, report)
   local refused, next_hour = 0, nil
-  local lines, state = combined_log.lines(file)
+  local lines, state = read_lines(file)
   for line in lines do
     local address, time = combined_log.parse(line), time_of(line)
     if address and time then

@@ -1,6 +1,7 @@
 -- The demo does a user's job on what a web server really writes, and its figures keep the promises printed beside them.
 
 local combined_log = dofile("examples/combined_log.lua")
+local read_lines = dofile("examples/lines.lua")
 
 local LINES = 20000
 
@@ -368,7 +369,7 @@ describe("the log reader", function()
     for _, ending in ipairs { "", "\n" } do
       local file = assert(io.open(write_file(table.concat(lines, "\n") .. ending), "rb"))
       local found = {}
-      for line in combined_log.lines(file) do
+      for line in read_lines(file) do
         found[#found + 1] = line
       end
       file:close()
