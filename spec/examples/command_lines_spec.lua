@@ -17,6 +17,11 @@ local EXAMPLES = {
       requests = { 1, 1e9 }, items = { 1, 1e6 }, capacity = { 10, 1e6 }, once = { 0, 99 }, seed = { 0, 2 ^ 53 },
     },
   },
+  latencies = {
+    takes = { {}, { "--histogram", "kll" }, { "one", "two", "three", "--histogram=ddsketch" } },
+    refuses = { { "--histogram" }, { "--histogram", "hdr" } },
+    ranges = { requests = { 100, 1e8 }, seed = { 0, 2 ^ 53 } },
+  },
   make_log = {
     takes = { {} },
     refuses = { { "x" } },
