@@ -1,8 +1,7 @@
 -- A link within the documents leads somewhere: to a file, and in a document to a heading.
 
+local documents = require "spec.support.documents"
 local files = require "spec.support.files"
-
-local DOCUMENTS = { "README.md", "CHANGELOG.md", "docs/GUIDE.md", "docs/FORMAT.md", "bench/README.md" }
 
 -- The text without blocks of code, in which # and brackets mean other things.
 local function prose(path)
@@ -18,7 +17,7 @@ local function anchors(path)
   return found
 end
 
-for _, document in ipairs(DOCUMENTS) do
+for _, document in ipairs(documents) do
   describe(document, function()
     for target in prose(document):gmatch "%]%(([^)%s]+)%)" do
       if not target:find "^%a+:" then
