@@ -332,8 +332,8 @@ enum ps_status ps_ddsketch_check(const struct ps_sketch *base, struct ps_error *
   return PS_OK;
 }
 
-/* Moves extremes that do not fit outwards, to the edges of the bins. */
-static void widen(struct ps_ddsketch *sketch)
+/* Moves extremes that do not fit outwards, to the edges of the bins. A single value has but one. */
+static void widen(struct ps_ddsketch *sketch, uint64_t total)
 {
   const struct ps_bins *negative = &sketch->bins[PS_NEGATIVE],
                        *positive = &sketch->bins[PS_POSITIVE];
@@ -351,6 +351,9 @@ static void widen(struct ps_ddsketch *sketch)
   }
   sketch->min = word_of(sketch, LEAST_WORD) != 0 ? fmin(sketch->min, low) : low;
   sketch->max = word_of(sketch, LARGEST_WORD) != 0 ? fmax(sketch->max, high) : high;
+  if (total == 1) {
+    sketch->min = sketch->max;
+  }
 }
 
 void ps_ddsketch_attach(struct ps_sketch *base)
@@ -365,6 +368,6 @@ void ps_ddsketch_attach(struct ps_sketch *base)
     sketch->min = sketch->max = 0;
   } else if (word_of(sketch, LEAST_WORD) == 0 || word_of(sketch, LARGEST_WORD) == 0 ||
              !are_extremes(sketch, total)) {
-    widen(sketch);
+    widen(sketch, total);
   }
 }

@@ -226,6 +226,13 @@ describe("a ddsketch with a range", function()
       whole = filled(options, values)
     end
     payload = payload:sub(1, 24) .. none:rep(#payload / 8 - 3)
+    -- A single value with two extremes.
+    local one = ps.ddsketch(options):add(2)
+    local single = envelope.open(one:encode()).payload
+    single = assert(ps.decode(envelope.changed(bytes, { payload = single:sub(1, 8) .. least .. single:sub(17) })))
+    assert.equal(single:min(), single:max())
+    assert.equal(single:max(), single:quantile(1))
+    assert.is_true(math.abs(single:quantile(0) - 2) < 0.05)
     local nothing = assert(ps.decode(envelope.changed(bytes, { payload = payload })))
     assert.same({ 0, 0 }, { nothing:count(), nothing:sum() })
     assert.is_nil(nothing:min())
