@@ -52,6 +52,22 @@ static inline void ps_store64(unsigned char *at, uint64_t x)
   memcpy(at, &x, sizeof x);
 }
 
+/* A double by its IEEE 754 bits. */
+static inline double ps_load_double(const unsigned char *at)
+{
+  uint64_t bits = ps_load64(at);
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static inline void ps_store_double(unsigned char *at, double x)
+{
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  ps_store64(at, bits);
+}
+
 /* Once an access would pass the end, `failed` is set, that access and all later ones do nothing
  * and read zero: a sequence of accesses is checked once, after it. */
 struct ps_reader {

@@ -1,5 +1,6 @@
 #include "base/status.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -28,6 +29,11 @@ enum ps_status ps_fail(struct ps_error *error, enum ps_status status, const char
   vsnprintf(error->message, sizeof error->message, format, args);
   va_end(args);
   return status;
+}
+
+enum ps_status ps_no_memory(struct ps_error *error, uint64_t bytes)
+{
+  return ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)", bytes);
 }
 
 const char *ps_status_code(enum ps_status status)

@@ -2,6 +2,8 @@
 #ifndef PS_BASE_STATUS_H
 #define PS_BASE_STATUS_H
 
+#include <stdint.h>
+
 enum ps_status {
   PS_OK = 0,
   /* Data that is wrong. The names ps_status_code() gives these are API. */
@@ -32,6 +34,9 @@ struct ps_error {
  * Messages are lower case without a full stop: what was expected, then what was found. */
 enum ps_status ps_fail(struct ps_error *error, enum ps_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* So many bytes were refused: PS_ERR_MEMORY. */
+enum ps_status ps_no_memory(struct ps_error *error, uint64_t bytes);
 
 /* The code of a status as users see it: "magic", "truncated" ... */
 const char *ps_status_code(enum ps_status status);

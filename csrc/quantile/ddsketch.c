@@ -139,11 +139,6 @@ static bool owns(const struct ps_sketch *base)
 
 /* ---- memory ---- */
 
-static enum ps_status no_memory(uint64_t bytes, struct ps_error *error)
-{
-  return ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)", bytes);
-}
-
 /* So many bins or up to twice as many: growing bins do not move with each new one, and what is held
  * depends on the state alone. */
 static uint32_t room_for(const struct ps_ddsketch *sketch, enum ps_sign sign, uint32_t bins)
@@ -188,7 +183,7 @@ static enum ps_status init(struct ps_sketch *base, struct ps_error *error)
     size_t bytes = first_room(sketch) * sizeof(uint64_t);
     base->payload = memory->resize(memory->context, NULL, 0, bytes);
     if (base->payload == NULL) {
-      return no_memory(bytes, error);
+      return ps_no_memory(error, bytes);
     }
     base->held = bytes;
     memset(base->payload, 0, bytes);
@@ -241,7 +236,7 @@ static enum ps_status clone(struct ps_sketch *base, const struct ps_sketch *sour
   base->payload = memory->resize(memory->context, NULL, 0, (size_t)source->held);
   if (base->payload == NULL) {
     leave_closed(base);
-    return no_memory(source->held, error);
+    return ps_no_memory(error, source->held);
   }
   memcpy(base->payload, source->payload, (size_t)source->held);
   return PS_OK;
@@ -263,7 +258,7 @@ enum ps_status ps_ddsketch_reserve(struct ps_ddsketch *sketch, const struct ps_s
   unsigned char *from = base->payload;
   unsigned char *to = stays ? from : memory->resize(memory->context, NULL, 0, bytes);
   if (to == NULL) {
-    return no_memory(bytes, error);
+    return ps_no_memory(error, bytes);
   }
   ps_bins_place(negative, from, to, 0, below, window[PS_NEGATIVE]);
   ps_bins_place(positive, from, to, below, above, window[PS_POSITIVE]);
@@ -298,15 +293,6 @@ static uint64_t total(const struct ps_ddsketch *sketch)
 static uint64_t count(const struct ps_sketch *sketch)
 {
   return total((const struct ps_ddsketch *)sketch);
-}
-
-static enum ps_status check_total(const struct ps_ddsketch *sketch, uint64_t more,
-                                  struct ps_error *error)
-{
-  if (more > PS_COUNT_MAX - total(sketch)) {
-    return ps_fail(error, PS_ERR_FULL, "the total of all weights would pass 2^53");
-  }
-  return PS_OK;
 }
 
 /* Joins the extremes with others. -0.0 + 0.0 is 0.0. */
@@ -347,7 +333,7 @@ static struct demand demand_of(const struct ps_ddsketch *sketch, const double *v
 static enum ps_status prepare(struct ps_ddsketch *sketch, const struct demand *demand,
                               struct ps_span window[], struct ps_error *error)
 {
-  enum ps_status status = check_total(sketch, demand->total, error);
+  enum ps_status status = ps_check_total(total(sketch), demand->total, error);
   if (status != PS_OK) {
     return status;
   }

@@ -1,14 +1,13 @@
 /* The bytes of a ddsketch. Without a range: the counts that are not 0, with their indexes. With one
  * the live form: see the end of this file. */
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/math.h"
 #include "quantile/ddsketch.h"
 #include "quantile/log_index.h"
+#include "quantile/order.h"
 
 #define ZEROS_AT 0
 #define MIN_AT 8
@@ -34,21 +33,6 @@ uint64_t ps_ddsketch_encoded_max(const struct ps_sketch *base)
   return HEAD_SIZE + (uint64_t)((const struct ps_ddsketch *)base)->max_bins * PS_SIGNS * BIN_SIZE;
 }
 
-static void store_number(unsigned char *at, double x)
-{
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  ps_store64(at, bits);
-}
-
-static double load_number(const unsigned char *at)
-{
-  uint64_t bits = ps_load64(at);
-  double x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
 /* Returns what is behind them. */
 static unsigned char *encode_bins(const struct ps_bins *bins, const unsigned char *payload,
                                   unsigned char *at)
@@ -70,8 +54,8 @@ void ps_ddsketch_encode(const struct ps_sketch *base, unsigned char *bytes)
   unsigned char *at = bytes + HEAD_SIZE;
   uint64_t collapsed = 0;
   ps_store64(bytes + ZEROS_AT, sketch->zeros);
-  store_number(bytes + MIN_AT, sketch->min);
-  store_number(bytes + MAX_AT, sketch->max);
+  ps_store_double(bytes + MIN_AT, sketch->min);
+  ps_store_double(bytes + MAX_AT, sketch->max);
   for (size_t sign = 0; sign < PS_SIGNS; sign++) {
     const struct ps_bins *bins = &sketch->bins[sign];
     ps_store32(bytes + BINS_AT + sign * 4, ps_bins_used(bins, base->payload));
@@ -219,8 +203,8 @@ enum ps_status ps_ddsketch_read(struct ps_ddsketch *sketch, const unsigned char 
     return corrupt("no ascending list of bins", error);
   }
   sketch->zeros = ps_load64(bytes + ZEROS_AT);
-  sketch->min = load_number(bytes + MIN_AT);
-  sketch->max = load_number(bytes + MAX_AT);
+  sketch->min = ps_load_double(bytes + MIN_AT);
+  sketch->max = ps_load_double(bytes + MAX_AT);
   struct ps_ddsketch claimed = *sketch;
   for (int sign = 0; sign < PS_SIGNS; sign++) {
     claimed.bins[sign].span = span_of(lists[sign]);
@@ -250,26 +234,11 @@ static void set_word(struct ps_ddsketch *sketch, size_t word, uint64_t x)
   ps_store64(sketch->sketch.payload + word * sizeof(uint64_t), x);
 }
 
-static uint64_t ordered(double x)
-{
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
-}
-
-static double number_of(uint64_t word)
-{
-  uint64_t bits = word >> 63 ? word ^ UINT64_C(1) << 63 : ~word;
-  double x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
 void ps_ddsketch_store_head(struct ps_ddsketch *sketch)
 {
   set_word(sketch, ZEROS_WORD, sketch->zeros);
-  set_word(sketch, LEAST_WORD, ~ordered(sketch->min));
-  set_word(sketch, LARGEST_WORD, ordered(sketch->max));
+  set_word(sketch, LEAST_WORD, ~ps_order_of(sketch->min));
+  set_word(sketch, LARGEST_WORD, ps_order_of(sketch->max));
 }
 
 /* The counts of one sign: false if they come to more than what is *left. */
@@ -299,8 +268,8 @@ static bool read_payload(struct ps_ddsketch *sketch)
 {
   const uint64_t least = word_of(sketch, LEAST_WORD), largest = word_of(sketch, LARGEST_WORD);
   sketch->zeros = word_of(sketch, ZEROS_WORD);
-  sketch->min = least == 0 ? 0 : number_of(~least);
-  sketch->max = largest == 0 ? 0 : number_of(largest);
+  sketch->min = least == 0 ? 0 : ps_order_value(~least);
+  sketch->max = largest == 0 ? 0 : ps_order_value(largest);
   uint64_t left = PS_COUNT_MAX;
   if (sketch->zeros > left) {
     return false;

@@ -82,18 +82,13 @@ static uint32_t room_for(const struct ps_levels *levels, uint32_t n, uint64_t co
   return most;
 }
 
-static enum ps_status no_memory(uint64_t bytes, struct ps_error *error)
-{
-  return ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)", bytes);
-}
-
 /* A new block for so many items; NULL, and nothing changed, when there is none. */
 static void *allocate(const struct ps_sketch *base, uint32_t room, struct ps_error *error)
 {
   const struct ps_memory *memory = base->memory;
   void *block = memory->resize(memory->context, NULL, 0, room * ITEM_SIZE);
   if (block == NULL) {
-    no_memory(room * ITEM_SIZE, error);
+    ps_no_memory(error, room * ITEM_SIZE);
   }
   return block;
 }
@@ -216,11 +211,9 @@ static enum ps_status prepare(struct ps_kll *kll, uint32_t n, uint64_t weight,
                               struct ps_error *error)
 {
   const uint64_t count = kll->count + weight;
-  if (weight > PS_COUNT_MAX - kll->count) {
-    return ps_fail(error, PS_ERR_FULL, "the total of all weights would pass 2^53");
-  }
-  if (count <= kll->enough && n <= kll->levels.n) {
-    return PS_OK;
+  enum ps_status status = ps_check_total(kll->count, weight, error);
+  if (status != PS_OK || (count <= kll->enough && n <= kll->levels.n)) {
+    return status;
   }
   return ps_kll_reserve(kll, n > kll->levels.n ? n : kll->levels.n, count, error);
 }

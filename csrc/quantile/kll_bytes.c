@@ -1,7 +1,6 @@
 /* The bytes of a kll: docs/FORMAT.md. */
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/math.h"
@@ -18,21 +17,6 @@
 #define SHIFT_AT 56
 #define LEVELS_AT 60
 #define HEAD_SIZE 64 /* then the sizes of the levels, 4 bytes each, then their items */
-
-static void store_number(unsigned char *at, double x)
-{
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  ps_store64(at, bits);
-}
-
-static double load_number(const unsigned char *at)
-{
-  uint64_t bits = ps_load64(at);
-  double x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
 
 static uint64_t size_for(uint32_t levels, uint32_t items)
 {
@@ -61,10 +45,10 @@ void ps_kll_encode(const struct ps_sketch *base, unsigned char *bytes)
   ps_store64(bytes + RANDOM_AT, levels->coins.random);
   ps_store64(bytes + PENDING_AT, levels->coins.pending);
   ps_store64(bytes + SIDE_AT, levels->coins.side);
-  store_number(bytes + MIN_AT, kll->min);
-  store_number(bytes + MAX_AT, kll->max);
-  store_number(bytes + HIGH_AT, kll->sum.high);
-  store_number(bytes + LOW_AT, kll->sum.low);
+  ps_store_double(bytes + MIN_AT, kll->min);
+  ps_store_double(bytes + MAX_AT, kll->max);
+  ps_store_double(bytes + HIGH_AT, kll->sum.high);
+  ps_store_double(bytes + LOW_AT, kll->sum.low);
   ps_store32(bytes + SHIFT_AT, kll->sum.shift);
   ps_store32(bytes + LEVELS_AT, levels->n);
   unsigned char *at = bytes + HEAD_SIZE;
@@ -72,7 +56,7 @@ void ps_kll_encode(const struct ps_sketch *base, unsigned char *bytes)
     ps_store32(at, ps_level_size(levels, h));
   }
   for (uint32_t i = levels->start[0]; i < levels->room; i++, at += 8) {
-    store_number(at, ps_order_value(levels->items[i]));
+    ps_store_double(at, ps_order_value(levels->items[i]));
   }
 }
 
@@ -126,7 +110,7 @@ static bool read_items(struct ps_kll *kll, const unsigned char *bytes)
   }
   for (uint32_t h = 0; h < levels->n; h++) {
     for (uint32_t i = levels->start[h]; i < levels->start[h + 1]; i++, at += 8) {
-      const double x = load_number(at);
+      const double x = ps_load_double(at);
       levels->items[i] = ps_order_of(x);
       if (!is_number(x) || (i > levels->start[h] && levels->items[i] < levels->items[i - 1])) {
         return false;
@@ -140,7 +124,7 @@ static bool read_items(struct ps_kll *kll, const unsigned char *bytes)
 static bool read_extremes(struct ps_kll *kll, const unsigned char *bytes)
 {
   const struct ps_levels *levels = &kll->levels;
-  const double min = load_number(bytes + MIN_AT), max = load_number(bytes + MAX_AT);
+  const double min = ps_load_double(bytes + MIN_AT), max = ps_load_double(bytes + MAX_AT);
   kll->min = min;
   kll->max = max;
   if (!is_number(min) || !is_number(max)) {
@@ -163,7 +147,7 @@ static bool read_extremes(struct ps_kll *kll, const unsigned char *bytes)
 /* A sum that so many values within the extremes can have, with all that rounding may do. */
 static bool read_sum(struct ps_kll *kll, const unsigned char *bytes)
 {
-  const struct ps_sum sum = {load_number(bytes + HIGH_AT), load_number(bytes + LOW_AT),
+  const struct ps_sum sum = {ps_load_double(bytes + HIGH_AT), ps_load_double(bytes + LOW_AT),
                              ps_load32(bytes + SHIFT_AT)};
   const double largest = fmax(fabs(kll->min), fabs(kll->max));
   const double most = 4 * ldexp(largest, -PS_SUM_SHIFT) * (double)kll->count + DBL_MIN;

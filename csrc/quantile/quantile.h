@@ -3,6 +3,16 @@
 #define PS_QUANTILE_QUANTILE_H
 
 #include "base/kind.h"
+#include "base/math.h"
+
+/* May weights of `more` be added to those of the total? PS_ERR_FULL. */
+static inline enum ps_status ps_check_total(uint64_t total, uint64_t more, struct ps_error *error)
+{
+  if (more > PS_COUNT_MAX - total) {
+    return ps_fail(error, PS_ERR_FULL, "the total of all weights would pass 2^53");
+  }
+  return PS_OK;
+}
 
 /* All but rank() and sum() are asked only of sketches that are not empty. */
 struct ps_quantile_kind {

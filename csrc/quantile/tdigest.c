@@ -78,11 +78,6 @@ static uint64_t size(const struct ps_sketch *base)
 
 /* ---- memory ---- */
 
-static enum ps_status no_memory(uint64_t bytes, struct ps_error *error)
-{
-  return ps_fail(error, PS_ERR_MEMORY, "not enough memory (%" PRIu64 " bytes)", bytes);
-}
-
 /* Of a store that has been moved, or has other room. */
 static void arrange(struct ps_tdigest *sketch, uint32_t room)
 {
@@ -111,7 +106,7 @@ static enum ps_status resize(struct ps_tdigest *sketch, uint32_t room, struct ps
   size_t bytes = size_with(sketch, room);
   void *block = memory->resize(memory->context, base->payload, (size_t)base->held, bytes);
   if (block == NULL) {
-    return no_memory(bytes, error);
+    return ps_no_memory(error, bytes);
   }
   base->payload = block;
   base->held = bytes;
@@ -156,7 +151,7 @@ static enum ps_status clone(struct ps_sketch *base, const struct ps_sketch *sour
   base->payload = memory->resize(memory->context, NULL, 0, (size_t)source->held);
   if (base->payload == NULL) {
     base->held = 0;
-    return no_memory(source->held, error);
+    return ps_no_memory(error, source->held);
   }
   memcpy(base->payload, source->payload, (size_t)source->held);
   arrange(copy, ps_tdigest_store(copy)->room);
@@ -231,15 +226,6 @@ static uint64_t count(const struct ps_sketch *sketch)
   return ((const struct ps_tdigest *)sketch)->count;
 }
 
-static enum ps_status check_total(const struct ps_tdigest *sketch, uint64_t more,
-                                  struct ps_error *error)
-{
-  if (more > PS_COUNT_MAX - sketch->count) {
-    return ps_fail(error, PS_ERR_FULL, "the total of all weights would pass 2^53");
-  }
-  return PS_OK;
-}
-
 /* How much a batch weighs, more than 2^53 being as good as any such number, and how many of its
  * values weigh anything. */
 static uint64_t total_of(const uint64_t *weights, size_t n, uint64_t *values)
@@ -275,7 +261,7 @@ static enum ps_status add_values(struct ps_sketch *base, const double *values,
 {
   struct ps_tdigest *sketch = (struct ps_tdigest *)base;
   uint64_t more;
-  enum ps_status status = check_total(sketch, total_of(weights, n, &more), error);
+  enum ps_status status = ps_check_total(sketch->count, total_of(weights, n, &more), error);
   *changed = 0;
   if (status == PS_OK) {
     status = ps_tdigest_reserve(sketch, sketch->joined, sketch->added + more, error);
@@ -340,7 +326,7 @@ static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from
   struct ps_tdigest *target = (struct ps_tdigest *)into;
   const struct ps_tdigest *source = (const struct ps_tdigest *)from;
   const struct ps_memory *memory = into->memory;
-  enum ps_status status = check_total(target, source->count, error);
+  enum ps_status status = ps_check_total(target->count, source->count, error);
   if (status != PS_OK || source->count == 0) {
     return status;
   }
@@ -349,7 +335,7 @@ static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from
       ((size_t)ps_tdigest_list(target)->n + other->n + joined_max(target)) * sizeof(struct ps_pair);
   struct ps_pair *scratch = memory->resize(memory->context, NULL, 0, bytes);
   if (scratch == NULL) {
-    return no_memory(bytes, error);
+    return ps_no_memory(error, bytes);
   }
   status = merge_lists(target, source, scratch, error);
   memory->resize(memory->context, scratch, bytes, 0);

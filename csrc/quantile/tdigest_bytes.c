@@ -59,10 +59,7 @@ void ps_tdigest_encode(const struct ps_sketch *base, unsigned char *bytes)
   ps_store16(bytes + ADDED_AT, (uint16_t)sketch->added);
   ps_store16(bytes + JOINED_AT, sketch->joined);
   for (size_t i = 0; i < list->n; i++) {
-    double x = ps_centroid_value(list, i);
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    ps_store64(bytes + HEAD_SIZE + i * NUMBER_SIZE, bits);
+    ps_store_double(bytes + HEAD_SIZE + i * NUMBER_SIZE, ps_centroid_value(list, i));
     weights = write_groups(weights, stored_weight(list, i));
   }
 }
