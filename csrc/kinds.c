@@ -1,5 +1,6 @@
 #include "kinds.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "cardinality/hyperloglog.h"
@@ -52,4 +53,25 @@ const struct ps_kind *ps_kind_by_name(const char *name)
     }
   }
   return NULL;
+}
+
+enum ps_status ps_plan_from_header(struct ps_sketch *sketch, const struct ps_header *header,
+                                   const struct ps_kind *wanted, uint64_t max_bytes,
+                                   struct ps_error *error)
+{
+  const struct ps_kind *kind = ps_kind_by_id(header->kind_id);
+  if (kind == NULL) {
+    return ps_fail(error, PS_ERR_KIND, "unknown kind %u", header->kind_id);
+  }
+  if (wanted != NULL && kind != wanted) {
+    return ps_fail(error, PS_ERR_KIND, "kind mismatch (expected %s, got %s)", wanted->name,
+                   kind->name);
+  }
+  enum ps_status status = ps_decode_plan(sketch, kind, header, error);
+  sketch->max_bytes = max_bytes;
+  if (status == PS_OK && header->payload_size > max_bytes) {
+    return ps_fail(error, PS_ERR_LIMIT, "needs %" PRIu64 " bytes, limit %" PRIu64,
+                   header->payload_size, max_bytes);
+  }
+  return status != PS_OK ? status : ps_check_limit(sketch, error);
 }

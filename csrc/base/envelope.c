@@ -15,6 +15,7 @@ static const unsigned char container_magic[4] = {0x8f, 'P', 'S', 'P'};
 #define CONTAINER_TYPE 8
 #define CONTAINER_TYPE_SIZE 8
 
+#define OFFSET_AT 8
 #define FIXED_SIZE 32
 #define CHECKSUM_SIZE 8
 
@@ -108,11 +109,30 @@ enum ps_status ps_header_read(struct ps_header *header, const unsigned char *byt
                    "truncated (expected %" PRIu64 " bytes of payload, got %" PRIu64 ")",
                    header->payload_size, behind < PS_TRAILER_SIZE ? 0 : behind - PS_TRAILER_SIZE);
   }
-  if (behind - PS_TRAILER_SIZE > header->payload_size) {
+  if (total != PS_TOTAL_UNKNOWN && behind - PS_TRAILER_SIZE > header->payload_size) {
     return ps_fail(error, PS_ERR_CORRUPT, "bytes behind the end (%" PRIu64 ")",
                    behind - PS_TRAILER_SIZE - header->payload_size);
   }
   memcpy(header->fields, bytes + FIXED_SIZE, header->fields_size);
+  return PS_OK;
+}
+
+/* A payload that starts where none can is refused by reading, for which that much is enough. */
+size_t ps_header_needs(const unsigned char *bytes, size_t available)
+{
+  if (available < FIXED_SIZE) {
+    return FIXED_SIZE;
+  }
+  uint32_t offset = ps_load32(bytes + OFFSET_AT);
+  return offset < FIXED_SIZE || offset > PS_PAGE_SIZE ? FIXED_SIZE : offset;
+}
+
+enum ps_status ps_trailer_check(uint64_t checksum, const unsigned char trailer[PS_TRAILER_SIZE],
+                                struct ps_error *error)
+{
+  if (checksum != ps_load64(trailer)) {
+    return ps_fail(error, PS_ERR_CHECKSUM, "payload checksum mismatch");
+  }
   return PS_OK;
 }
 

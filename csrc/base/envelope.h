@@ -47,11 +47,22 @@ struct ps_header {
   unsigned char fields[PS_FIELDS_SIZE];
 };
 
+/* Of what is on its way nobody knows how long it is. */
+#define PS_TOTAL_UNKNOWN UINT64_MAX
+
 /* Parses and verifies the header at the start of something `total` bytes long, of which the first
- * `available` are at `bytes`; all of it, or at least PS_PAGE_SIZE. Kind, hash id, fields and seed
- * are only read: whether they make sense is for the kind to say. */
+ * `available` are at `bytes`; all of it, or at least ps_header_needs(). Kind, hash id, fields and
+ * seed are only read: whether they make sense is for the kind to say. */
 enum ps_status ps_header_read(struct ps_header *header, const unsigned char *bytes,
                               size_t available, uint64_t total, struct ps_error *error);
+
+/* How many bytes ps_header_read() has to see, at most PS_PAGE_SIZE: as far as the first `available`
+ * tell, so it is asked again when there are so many. */
+size_t ps_header_needs(const unsigned char *bytes, size_t available);
+
+/* Is this the checksum of the payload? PS_ERR_CHECKSUM. */
+enum ps_status ps_trailer_check(uint64_t checksum, const unsigned char trailer[PS_TRAILER_SIZE],
+                                struct ps_error *error);
 
 /* Writes the header, sets its payload_offset and returns it: the number of bytes written, at most
  * PS_PAGE_SIZE. */

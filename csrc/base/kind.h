@@ -8,6 +8,10 @@
  * file. A sketch that grows owns its memory instead, through the ps_memory it is given at creation,
  * and may change shape.
  *
+ * What is derived is kept beside a payload that only the sketch itself changes. Of a mapped one it
+ * is not: who looks at such a payload first may have to read all of it, so that is left until
+ * something is asked that depends on it. ps_derive() sees to it.
+ *
  * A kind is one constant struct ps_kind. The functions in base/sketch.h, and through them the Lua
  * binding, work on any kind by this contract alone. NULL means that the kind has no such thing or
  * is content with what the comment names. Every function that can fail checks first and writes
@@ -32,7 +36,9 @@ struct ps_memory {
 };
 
 enum ps_sketch_flags {
-  PS_SEED_SECRET = 1 /* the seed was drawn from the system: kept in the bytes, shown to nobody */
+  PS_SEED_SECRET = 1, /* the seed was drawn from the system: kept in the bytes, shown to nobody */
+  PS_MAPPED = 2,      /* the payload lies in a file: not its own, and not to be written to */
+  PS_UNDERIVED = 4    /* what attach() derives is not there: to be had by ps_derive() */
 };
 
 struct ps_sketch {
@@ -161,14 +167,23 @@ struct ps_kind {
   enum ps_status (*init)(struct ps_sketch *sketch, struct ps_error *error);
   /* Is the payload, as it came from bytes, a state that calls could have led to? PS_ERR_CORRUPT. */
   enum ps_status (*check)(const struct ps_sketch *sketch, struct ps_error *error);
-  /* Rebuilds what is derived from a checked payload. NULL: nothing is. */
+  /* Rebuilds what is derived from a checked payload. NULL: nothing is. Functions that tell of the
+   * state, count() and inspect(), and merge() of its source, are called when that is done. */
   void (*attach)(struct ps_sketch *sketch);
+  /* The same in parts, in order, of a flat payload, be it checked or not: the bytes `from` to `to`,
+   * multiples of 8, behind which 8 more can be read unless they are the last. 0 begins anew. Of
+   * such kinds attach() takes a mapped payload when that is asked for. NULL: attach() takes it at
+   * once. */
+  void (*attach_part)(struct ps_sketch *sketch, uint64_t from, uint64_t to);
   /* Back to as after init(). Cannot fail: an owner of memory keeps some. NULL: immutable. */
   void (*clear)(struct ps_sketch *sketch);
   /* Does a sketch of these parameters own its memory? NULL: all of a kind with `release` do. */
   bool (*owns)(const struct ps_sketch *sketch);
   /* Frees what an owner owns, leaves payload NULL; twice is harmless. NULL: none owns anything. */
   void (*release)(struct ps_sketch *sketch);
+  /* For owners of memory: makes a struct that has parameters only one of a flat payload, to be
+   * checked, that somebody else owns. NULL: it works on none. */
+  void (*adopt)(struct ps_sketch *sketch);
   /* For owners of memory: makes `copy`, a struct copied from `source`, own a payload of its own.
    * PS_ERR_MEMORY, `copy` then released. */
   enum ps_status (*clone)(struct ps_sketch *copy, const struct ps_sketch *source,

@@ -97,12 +97,13 @@ enum ps_status ps_check_limit(const struct ps_sketch *sketch, struct ps_error *e
 bool ps_owns(const struct ps_sketch *sketch)
 {
   const struct ps_kind *kind = sketch->kind;
-  return kind->release != NULL && (kind->owns == NULL || kind->owns(sketch));
+  return kind->release != NULL && (sketch->flags & PS_MAPPED) == 0 &&
+         (kind->owns == NULL || kind->owns(sketch));
 }
 
 uint64_t ps_payload_size(const struct ps_sketch *sketch)
 {
-  return ps_owns(sketch) ? 0 : sketch->kind->size(sketch);
+  return ps_owns(sketch) || (sketch->flags & PS_MAPPED) ? 0 : sketch->kind->size(sketch);
 }
 
 /* Gives a planned sketch its memory: the caller's payload, or a source of its own. */
@@ -111,7 +112,7 @@ static void bind(struct ps_sketch *sketch, void *payload, const struct ps_memory
   sketch->memory = memory;
   if (!ps_owns(sketch)) {
     sketch->payload = payload;
-    sketch->held = ps_payload_size(sketch);
+    sketch->held = sketch->kind->size(sketch);
   }
 }
 
@@ -122,11 +123,18 @@ enum ps_status ps_init(struct ps_sketch *sketch, void *payload, const struct ps_
   return sketch->kind->init != NULL ? sketch->kind->init(sketch, error) : PS_OK;
 }
 
+void ps_plan_copy(struct ps_sketch *copy, const struct ps_sketch *source)
+{
+  memcpy(copy, source, source->kind->struct_size);
+  copy->flags &= PS_SEED_SECRET;
+}
+
 enum ps_status ps_copy(struct ps_sketch *copy, const struct ps_sketch *source, void *payload,
                        struct ps_error *error)
 {
-  memcpy(copy, source, source->kind->struct_size);
-  if (ps_owns(source)) {
+  ps_derive(source);
+  ps_plan_copy(copy, source);
+  if (ps_owns(copy)) {
     return source->kind->clone(copy, source, error);
   }
   copy->payload = payload;
@@ -141,6 +149,22 @@ void ps_release(struct ps_sketch *sketch)
   }
   sketch->payload = NULL;
   sketch->held = 0;
+}
+
+/* What is derived is no part of the state: a sketch that is only looked at may come to have it. */
+void ps_derive(const struct ps_sketch *sketch)
+{
+  struct ps_sketch *derived = (struct ps_sketch *)(uintptr_t)sketch;
+  if (sketch->flags & PS_UNDERIVED) {
+    sketch->kind->attach(derived);
+    derived->flags &= ~(uint32_t)PS_UNDERIVED;
+  }
+}
+
+uint64_t ps_count(const struct ps_sketch *sketch)
+{
+  ps_derive(sketch);
+  return sketch->kind->count(sketch);
 }
 
 /* ---- two of them ---- */
@@ -175,13 +199,17 @@ enum ps_status ps_merge(struct ps_sketch *target, const struct ps_sketch *source
                         struct ps_error *error)
 {
   enum ps_status status = ps_compatible(target, source, error);
-  return status != PS_OK ? status : target->kind->merge(target, source, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  ps_derive(source);
+  return target->kind->merge(target, source, error);
 }
 
 bool ps_equal(const struct ps_sketch *a, const struct ps_sketch *b)
 {
-  if (a->kind != b->kind || a->seed != b->seed || a->flags != b->flags || a->payload == NULL ||
-      b->payload == NULL) {
+  if (a->kind != b->kind || a->seed != b->seed || ((a->flags ^ b->flags) & PS_SEED_SECRET) != 0 ||
+      a->payload == NULL || b->payload == NULL) {
     return false;
   }
   for (const struct ps_field *field = a->kind->fields; field->name != NULL; field++) {
@@ -212,6 +240,7 @@ void ps_report_on(const struct ps_sketch *sketch, struct ps_report *report)
     sketch->kind->describe(sketch, report);
   }
   if (sketch->payload != NULL && sketch->kind->inspect != NULL) {
+    ps_derive(sketch);
     sketch->kind->inspect(sketch, report);
   }
 }
@@ -375,34 +404,70 @@ enum ps_status ps_decode_plan(struct ps_sketch *sketch, const struct ps_kind *ki
   return check_payload_size(sketch, header, error);
 }
 
-static enum ps_status decode_state(struct ps_sketch *sketch, const struct ps_header *header,
-                                   const unsigned char *bytes,
-                                   const unsigned char trailer[PS_TRAILER_SIZE], void *payload,
-                                   struct ps_error *error)
+bool ps_plan_mapped(struct ps_sketch *sketch, const struct ps_header *header)
+{
+  bool fits = (header->flags & PS_HEADER_FLAT) != 0 && header->payload_offset == PS_PAGE_SIZE &&
+              (!ps_owns(sketch) || sketch->kind->adopt != NULL);
+  if (fits) {
+    sketch->flags |= PS_MAPPED;
+  }
+  return fits;
+}
+
+/* The bytes into the payload, unless they are there. */
+static enum ps_status take_in(struct ps_sketch *sketch, const struct ps_header *header,
+                              const unsigned char *bytes, struct ps_error *error)
 {
   const struct ps_kind *kind = sketch->kind;
-  if (ps_hash(bytes, header->payload_size, 0) != ps_load64(trailer)) {
-    return ps_fail(error, PS_ERR_CHECKSUM, "payload checksum mismatch");
-  }
   if (ps_owns(sketch)) {
     bool flat = (header->flags & PS_HEADER_FLAT) != 0;
-    enum ps_status status = kind->decode(sketch, bytes, header->payload_size, flat, error);
-    if (status != PS_OK) {
-      return status;
-    }
-  } else if (payload != bytes) {
-    memcpy(payload, bytes, header->payload_size);
+    return kind->decode(sketch, bytes, header->payload_size, flat, error);
   }
-  if (kind->check != NULL) {
-    enum ps_status status = kind->check(sketch, error);
-    if (status != PS_OK) {
-      return status;
-    }
+  if (kind->adopt != NULL) {
+    kind->adopt(sketch);
   }
-  if (kind->attach != NULL) {
-    kind->attach(sketch);
+  if (sketch->payload != bytes) {
+    memcpy(sketch->payload, bytes, header->payload_size);
   }
   return PS_OK;
+}
+
+static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *error)
+{
+  return sketch->kind->check != NULL ? sketch->kind->check(sketch, error) : PS_OK;
+}
+
+static enum ps_status decode_state(struct ps_sketch *sketch, const struct ps_header *header,
+                                   const unsigned char *bytes, const unsigned char *trailer,
+                                   struct ps_error *error)
+{
+  enum ps_status status = PS_OK;
+  if (trailer != NULL) {
+    status = ps_trailer_check(ps_hash(bytes, header->payload_size, 0), trailer, error);
+  }
+  if (status == PS_OK) {
+    status = take_in(sketch, header, bytes, error);
+  }
+  if (status == PS_OK) {
+    status = check(sketch, error);
+  }
+  return status;
+}
+
+/* The state is there; what is derived of it may not be. That is put off where it takes long, but
+ * only where it may be derived of any bytes: others may change a file after it was checked. A
+ * sketch that turned out wrong is closed. */
+static enum ps_status settle(struct ps_sketch *sketch, enum ps_status status, bool derived)
+{
+  if (status != PS_OK) {
+    ps_release(sketch);
+  } else if (sketch->kind->attach != NULL && !derived) {
+    sketch->flags |= PS_UNDERIVED;
+    if ((sketch->flags & PS_MAPPED) == 0 || sketch->kind->attach_part == NULL) {
+      ps_derive(sketch);
+    }
+  }
+  return status;
 }
 
 enum ps_status ps_decode(struct ps_sketch *sketch, const struct ps_header *header,
@@ -410,9 +475,21 @@ enum ps_status ps_decode(struct ps_sketch *sketch, const struct ps_header *heade
                          void *payload, const struct ps_memory *memory, struct ps_error *error)
 {
   bind(sketch, payload, memory);
-  enum ps_status status = decode_state(sketch, header, bytes, trailer, payload, error);
-  if (status != PS_OK) {
-    ps_release(sketch);
+  return settle(sketch, decode_state(sketch, header, bytes, trailer, error), false);
+}
+
+enum ps_status ps_decode_received(struct ps_sketch *sketch, void *payload,
+                                  const struct ps_memory *memory, struct ps_error *error)
+{
+  bind(sketch, payload, memory);
+  return settle(sketch, check(sketch, error), sketch->kind->attach_part != NULL);
+}
+
+void ps_receive(struct ps_sketch *planned, unsigned char *payload, uint64_t from, uint64_t to)
+{
+  if (planned->kind->attach_part != NULL) {
+    planned->payload = payload;
+    planned->kind->attach_part(planned, from, to);
+    planned->payload = NULL;
   }
-  return status;
 }

@@ -21,7 +21,7 @@ enum ps_status ps_check_limit(const struct ps_sketch *sketch, struct ps_error *e
 bool ps_owns(const struct ps_sketch *sketch);
 
 /* Bytes of zeroed memory, best at a multiple of 64, that the caller owes ps_init(), ps_copy() and
- * ps_decode(); 0 for sketches that own their memory. */
+ * ps_decode(); 0 for sketches that own their memory, and for mapped ones. */
 uint64_t ps_payload_size(const struct ps_sketch *sketch);
 
 /* Makes a planned sketch an empty one. `memory` may be NULL for one that does not own its memory,
@@ -29,12 +29,22 @@ uint64_t ps_payload_size(const struct ps_sketch *sketch);
 enum ps_status ps_init(struct ps_sketch *sketch, void *payload, const struct ps_memory *memory,
                        struct ps_error *error);
 
+/* Plans a copy of `source`, one in memory of its own wherever the source is. */
+void ps_plan_copy(struct ps_sketch *copy, const struct ps_sketch *source);
+
 /* Makes `copy` an independent sketch equal to `source`. PS_ERR_MEMORY. */
 enum ps_status ps_copy(struct ps_sketch *copy, const struct ps_sketch *source, void *payload,
                        struct ps_error *error);
 
 /* Frees what the sketch itself owns and leaves it closed: payload NULL. Twice is harmless. */
 void ps_release(struct ps_sketch *sketch);
+
+/* Sees to it that what is derived of the payload is there. O(size) for the first time that a mapped
+ * sketch is asked, else O(1). To whoever asks the sketch is the same before and after. */
+void ps_derive(const struct ps_sketch *sketch);
+
+/* How many items it stands for. */
+uint64_t ps_count(const struct ps_sketch *sketch);
 
 /* ---- two of them ---- */
 
@@ -93,11 +103,25 @@ size_t ps_encoder_read(struct ps_encoder *encoder, void *bytes, size_t size);
 enum ps_status ps_decode_plan(struct ps_sketch *sketch, const struct ps_kind *kind,
                               const struct ps_header *header, struct ps_error *error);
 
-/* Sets the planned sketch up from the header's payload_size bytes at `bytes` and the trailer behind
- * them. `payload` may be where `bytes` already are. PS_ERR_CHECKSUM, PS_ERR_CORRUPT, PS_ERR_MEMORY;
- * the sketch is then closed. */
+/* Makes the planned sketch a mapped one, PS_MAPPED, if it can work on the payload where the header
+ * says it is stored; false if it has to be read. */
+bool ps_plan_mapped(struct ps_sketch *sketch, const struct ps_header *header);
+
+/* Sets the planned sketch up from the header's payload_size bytes at `bytes` and the trailer, which
+ * is NULL when their checksum is known to be right or nobody asks. `payload` may be where `bytes`
+ * already are; of a mapped sketch it is, and nothing is written there, nor read but by the kind's
+ * check(). PS_ERR_CHECKSUM, PS_ERR_CORRUPT, PS_ERR_MEMORY; the sketch is then closed. */
 enum ps_status ps_decode(struct ps_sketch *sketch, const struct ps_header *header,
                          const unsigned char *bytes, const unsigned char trailer[PS_TRAILER_SIZE],
                          void *payload, const struct ps_memory *memory, struct ps_error *error);
+
+/* The same for a payload that the caller provides, where its bytes have come in piece by piece:
+ * ps_receive() has been told of all of them, and their checksum is right. PS_ERR_CORRUPT. */
+enum ps_status ps_decode_received(struct ps_sketch *sketch, void *payload,
+                                  const struct ps_memory *memory, struct ps_error *error);
+
+/* Takes the bytes `from` to `to` of a payload that is on its way, and that so far is at `payload`,
+ * into what is derived of it: as attach_part() has them. */
+void ps_receive(struct ps_sketch *planned, unsigned char *payload, uint64_t from, uint64_t to);
 
 #endif

@@ -269,6 +269,11 @@ static enum ps_status decode(struct ps_sketch *sketch, const unsigned char *byte
   return is_flat ? decode_dense(hll, bytes, error) : decode_sparse(hll, bytes, n, error);
 }
 
+static void adopt(struct ps_sketch *sketch)
+{
+  ((struct ps_hyperloglog *)sketch)->dense = true;
+}
+
 /* Is the HIP estimate void, or a sum that keys can have led to? Every entry of the sparse sketch
  * and every register that is in use has added one at least. */
 static bool is_hip_possible(const struct ps_hyperloglog *hll)
@@ -345,6 +350,7 @@ const struct ps_kind ps_hyperloglog = {
     .attach = attach,
     .clear = clear,
     .release = release,
+    .adopt = adopt,
     .clone = clone,
     .count = count,
     .merge = merge,

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "base/sketch.h"
 #include "cardinality/hyperloglog.h"
 #include "cardinality/hyperloglog_sparse.h"
 
@@ -73,6 +74,7 @@ double ps_hyperloglog_estimate(const struct ps_hyperloglog *hll)
   if (!hll->dense) {
     return ps_sparse_estimate(hll->entries);
   }
+  ps_derive(&hll->sketch);
   return ps_hyperloglog_counts_by_hip(hll) ? ps_hip_get(hll->sketch.payload, hll->precision)
                                            : ps_tally_estimate(&hll->tally, hll->precision);
 }

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/sketch.h"
+
 /* ---- memory ---- */
 
 /* What the form and the fill need: all that is ever held, unless giving some back was refused. */
@@ -186,7 +188,7 @@ enum ps_status ps_hyperloglog_fold(struct ps_hyperloglog *folded,
                                    const struct ps_hyperloglog *source, unsigned precision,
                                    struct ps_error *error)
 {
-  *folded = *source;
+  ps_plan_copy(&folded->sketch, &source->sketch);
   folded->precision = (uint8_t)precision;
   if (!source->dense && source->entries <= ps_sparse_limit(precision)) {
     return ps_form_take_sparse(folded, ps_form_slots(source), source->entries, error);

@@ -13,8 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Register values go to 65 - p, and p is 4 or more. */
-#define PS_JOINT_VALUES 62
+/* Register values go to 65 - p, but in a file that somebody changes while it is mapped there may be
+ * anything that fits 6 bits: that is counted, and not looked at. */
+#define PS_JOINT_VALUES 64
 
 /* How many registers of one array have each value, where the other's is larger and where it is
  * smaller. */

@@ -124,9 +124,16 @@ static uint64_t bits(const struct ps_blocked_bloom *filter)
  * Nothing is checked of a payload: that a line has bits in all its lanes or in none holds but for
  * bytes that were read while keys were added. */
 
+static void attach_part(struct ps_sketch *sketch, uint64_t from, uint64_t to)
+{
+  struct ps_blocked_bloom *filter = (struct ps_blocked_bloom *)sketch;
+  uint64_t before = from == 0 ? 0 : filter->ones;
+  filter->ones = before + ps_count_ones(sketch->payload + from, to - from);
+}
+
 static void attach(struct ps_sketch *sketch)
 {
-  ((struct ps_blocked_bloom *)sketch)->ones = ps_count_ones(sketch->payload, size(sketch));
+  attach_part(sketch, 0, size(sketch));
 }
 
 static void clear(struct ps_sketch *sketch)
@@ -258,6 +265,7 @@ const struct ps_kind ps_blocked_bloom = {
     .validate = validate,
     .size = size,
     .attach = attach,
+    .attach_part = attach_part,
     .clear = clear,
     .count = count,
     .merge = merge,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/sketch.h"
 #include "membership/bloom_batch.h"
 
 #define LN2 0.69314718055994530942
@@ -126,9 +127,16 @@ static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *err
   return PS_OK;
 }
 
+static void attach_part(struct ps_sketch *sketch, uint64_t from, uint64_t to)
+{
+  struct ps_bloom *bloom = (struct ps_bloom *)sketch;
+  uint64_t before = from == 0 ? 0 : bloom->ones;
+  bloom->ones = before + ps_count_ones(sketch->payload + from, to - from);
+}
+
 static void attach(struct ps_sketch *sketch)
 {
-  ((struct ps_bloom *)sketch)->ones = ps_count_ones(sketch->payload, size(sketch));
+  attach_part(sketch, 0, size(sketch));
 }
 
 static void clear(struct ps_sketch *sketch)
@@ -241,6 +249,8 @@ double ps_bloom_rate(const struct ps_bloom *bloom)
 
 double ps_bloom_jaccard(const struct ps_bloom *a, const struct ps_bloom *b)
 {
+  ps_derive(&a->sketch);
+  ps_derive(&b->sketch);
   uint64_t ones = 0;
   for (uint64_t at = 0; at < size(&a->sketch); at += 8) {
     ones += ps_ones(ps_load64(a->sketch.payload + at) | ps_load64(b->sketch.payload + at));
@@ -296,6 +306,7 @@ const struct ps_kind ps_bloom = {
     .size = size,
     .check = check,
     .attach = attach,
+    .attach_part = attach_part,
     .clear = clear,
     .count = count,
     .merge = merge,

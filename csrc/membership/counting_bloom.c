@@ -339,13 +339,15 @@ static void has_hashes(const struct ps_sketch *sketch, const uint64_t *hashes, s
 
 /* ---- the whole, a word at a time ---- */
 
-static void attach(struct ps_sketch *sketch)
+static void attach_part(struct ps_sketch *sketch, uint64_t from, uint64_t to)
 {
   struct ps_counting_bloom *filter = (struct ps_counting_bloom *)sketch;
   const unsigned width = filter->counter_bits;
-  const uint64_t lowest = UINT64_MAX / MAX(width), bytes = size(sketch);
-  filter->bloom.ones = filter->saturated = 0;
-  for (uint64_t at = 0; at < bytes; at += 8) {
+  const uint64_t lowest = UINT64_MAX / MAX(width);
+  if (from == 0) {
+    filter->bloom.ones = filter->saturated = 0;
+  }
+  for (uint64_t at = from; at < to; at += 8) {
     /* In the lowest bit of each counter gathers what all its bits say. */
     uint64_t any = ps_load64(sketch->payload + at), all = any;
     for (unsigned shift = width / 2; shift > 0; shift /= 2) {
@@ -355,6 +357,11 @@ static void attach(struct ps_sketch *sketch)
     filter->bloom.ones += ps_ones(any & lowest);
     filter->saturated += ps_ones(all & lowest);
   }
+}
+
+static void attach(struct ps_sketch *sketch)
+{
+  attach_part(sketch, 0, size(sketch));
 }
 
 static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *error)
@@ -437,6 +444,7 @@ const struct ps_kind ps_counting_bloom = {
     .size = size,
     .check = check,
     .attach = attach,
+    .attach_part = attach_part,
     .clear = clear,
     .count = count,
     .merge = merge,

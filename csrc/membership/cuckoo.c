@@ -171,10 +171,19 @@ static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *err
   return PS_OK;
 }
 
-static void attach(struct ps_sketch *sketch)
+/* Buckets are counted when all their bits are there. */
+static void attach_part(struct ps_sketch *sketch, uint64_t from, uint64_t to)
 {
   struct ps_cuckoo *cuckoo = (struct ps_cuckoo *)sketch;
-  cuckoo->count = ps_cuckoo_table_count(&cuckoo->shape, sketch->payload);
+  const struct ps_cuckoo_shape *shape = &cuckoo->shape;
+  uint64_t first = ps_cuckoo_buckets_within(shape, from), end = ps_cuckoo_buckets_within(shape, to);
+  uint64_t before = from == 0 ? 0 : cuckoo->count;
+  cuckoo->count = before + ps_cuckoo_table_count(shape, sketch->payload, first, end);
+}
+
+static void attach(struct ps_sketch *sketch)
+{
+  attach_part(sketch, 0, ps_cuckoo_table_size(&((struct ps_cuckoo *)sketch)->shape));
 }
 
 static void clear(struct ps_sketch *sketch)
@@ -427,6 +436,7 @@ const struct ps_kind ps_cuckoo = {
     .init = init,
     .check = check,
     .attach = attach,
+    .attach_part = attach_part,
     .clear = clear,
     .owns = owns,
     .release = release,

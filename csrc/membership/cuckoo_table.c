@@ -239,13 +239,21 @@ void ps_cuckoo_table_double(struct ps_cuckoo_shape *shape, unsigned char *table)
   *shape = next;
 }
 
-uint64_t ps_cuckoo_table_count(const struct ps_cuckoo_shape *shape, const unsigned char *table)
+uint64_t ps_cuckoo_buckets_within(const struct ps_cuckoo_shape *shape, uint64_t bytes)
 {
-  uint64_t buckets = 2 * shape->half, free = 0;
-  for (uint64_t bucket = 0; bucket < buckets; bucket++) {
+  uint64_t whole =
+      bytes / shape->bucket_bits * 8 + bytes % shape->bucket_bits * 8 / shape->bucket_bits;
+  return whole < 2 * shape->half ? whole : 2 * shape->half;
+}
+
+uint64_t ps_cuckoo_table_count(const struct ps_cuckoo_shape *shape, const unsigned char *table,
+                               uint64_t first, uint64_t end)
+{
+  uint64_t free = 0;
+  for (uint64_t bucket = first; bucket < end; bucket++) {
     free += ps_slots_holding(shape, table, bucket, 0);
   }
-  return buckets * shape->slots - free;
+  return (end - first) * shape->slots - free;
 }
 
 bool ps_cuckoo_table_next(const struct ps_cuckoo_shape *shape, const unsigned char *table,

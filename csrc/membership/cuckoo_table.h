@@ -107,8 +107,12 @@ void ps_cuckoo_table_prefetch(const struct ps_cuckoo_shape *shape, const unsigne
  * zeros behind the present one. O(slots). */
 void ps_cuckoo_table_double(struct ps_cuckoo_shape *shape, unsigned char *table);
 
-/* How many slots are taken. O(slots). */
-uint64_t ps_cuckoo_table_count(const struct ps_cuckoo_shape *shape, const unsigned char *table);
+/* How many buckets lie whole in the first bytes of a table. */
+uint64_t ps_cuckoo_buckets_within(const struct ps_cuckoo_shape *shape, uint64_t bytes);
+
+/* How many slots are taken in the buckets from `first` to before `end`. O(slots). */
+uint64_t ps_cuckoo_table_count(const struct ps_cuckoo_shape *shape, const unsigned char *table,
+                               uint64_t first, uint64_t end);
 
 /* The entry in the first slot from *slot on that is taken, and moves *slot behind it; false if
  * there is none. */

@@ -395,7 +395,7 @@ static inline void make_with(struct specimen *specimen, const struct variant *va
 static inline void copy_into(struct specimen *copy, const struct ps_sketch *source)
 {
   struct ps_error error;
-  memcpy(copy->any.bytes, source, source->kind->struct_size);
+  ps_plan_copy(sketch_in(copy), source);
   if (ps_copy(sketch_in(copy), source, give_payload(copy, 0), &error) != PS_OK) {
     bail_out(error.message);
   }
