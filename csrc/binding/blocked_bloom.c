@@ -32,7 +32,7 @@ Adds a key. O(1).
 */
 static int blocked_bloom_add(lua_State *L)
 {
-  struct ps_blocked_bloom *filter = psl_self(L);
+  struct ps_blocked_bloom *filter = psl_self_to_change(L);
   lua_pushboolean(L, ps_blocked_bloom_add(filter, psl_hash(L, 2, &filter->sketch)));
   return 1;
 }

@@ -34,7 +34,7 @@ Adds a key. O(hashes).
 */
 static int bloom_add(lua_State *L)
 {
-  struct ps_bloom *bloom = psl_self(L);
+  struct ps_bloom *bloom = psl_self_to_change(L);
   lua_pushboolean(L, ps_bloom_add(bloom, psl_hash(L, 2, &bloom->sketch)));
   return 1;
 }

@@ -38,7 +38,7 @@ Counts a key. O(depth).
 */
 static int count_min_add(lua_State *L)
 {
-  struct ps_count_min *sketch = psl_self(L);
+  struct ps_count_min *sketch = psl_self_to_change(L);
   uint64_t n = psl_count(L, 3);
   psl_push_integer(L, ps_count_min_add(sketch, psl_hash(L, 2, &sketch->sketch), n));
   return 1;
@@ -77,7 +77,7 @@ depth).
 */
 static int count_min_halve(lua_State *L)
 {
-  ps_count_min_decay(psl_self(L), 0.5);
+  ps_count_min_decay(psl_self_to_change(L), 0.5);
   lua_settop(L, 1);
   return 1;
 }
@@ -91,7 +91,7 @@ No estimate comes to lie below what the truth becomes by the same step. O(width 
 */
 static int count_min_decay(lua_State *L)
 {
-  struct ps_count_min *sketch = psl_self(L);
+  struct ps_count_min *sketch = psl_self_to_change(L);
   ps_count_min_decay(sketch, psl_fraction(L, 2, "factor"));
   lua_settop(L, 1);
   return 1;

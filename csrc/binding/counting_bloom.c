@@ -38,7 +38,7 @@ Adds a key, once or several times. O(hashes).
 */
 static int counting_bloom_add(lua_State *L)
 {
-  struct ps_counting_bloom *filter = psl_self(L);
+  struct ps_counting_bloom *filter = psl_self_to_change(L);
   uint64_t n = psl_count(L, 3);
   uint64_t hash = psl_hash(L, 2, &filter->bloom.sketch);
   lua_pushboolean(L, ps_counting_bloom_add(filter, hash, n));
@@ -69,7 +69,7 @@ to be in. A frequency at the counter's maximum stands for any number. O(hashes).
 */
 static int counting_bloom_remove(lua_State *L)
 {
-  struct ps_counting_bloom *filter = psl_self(L);
+  struct ps_counting_bloom *filter = psl_self_to_change(L);
   uint64_t n = psl_count(L, 3);
   uint64_t hash = psl_hash(L, 2, &filter->bloom.sketch);
   lua_pushboolean(L, ps_counting_bloom_remove(filter, hash, n));

@@ -39,7 +39,7 @@ a key more than 2 bucket_size times.
 static int cuckoo_add(lua_State *L)
 {
   struct ps_error error;
-  struct ps_cuckoo *cuckoo = psl_self(L);
+  struct ps_cuckoo *cuckoo = psl_self_to_change(L);
   if (ps_cuckoo_add(cuckoo, psl_hash(L, 2, &cuckoo->sketch), &error) != PS_OK) {
     return psl_fail(L, &error);
   }
@@ -69,7 +69,7 @@ affirms, takes away another, which is then missing. O(1).
 */
 static int cuckoo_remove(lua_State *L)
 {
-  struct ps_cuckoo *cuckoo = psl_self(L);
+  struct ps_cuckoo *cuckoo = psl_self_to_change(L);
   lua_pushboolean(L, ps_cuckoo_remove(cuckoo, psl_hash(L, 2, &cuckoo->sketch)));
   return 1;
 }

@@ -35,7 +35,7 @@ Adds a key. O(1).
 */
 static int hyperloglog_add(lua_State *L)
 {
-  struct ps_hyperloglog *hll = psl_self(L);
+  struct ps_hyperloglog *hll = psl_self_to_change(L);
   struct ps_error error;
   bool changed;
   if (ps_hyperloglog_add(hll, psl_hash(L, 2, &hll->sketch), &changed, &error) != PS_OK) {
@@ -111,7 +111,8 @@ static int hyperloglog_fold(lua_State *L)
                          lua_pushfstring(L, "precision out of range (expected %d to %d, got %s)",
                                          PS_HYPERLOGLOG_PRECISION_MIN, (int)hll->precision, got));
   }
-  struct ps_hyperloglog planned = *hll;
+  struct ps_hyperloglog planned;
+  ps_plan_copy(&planned.sketch, &hll->sketch);
   planned.precision = (uint8_t)asked;
   void *payload;
   struct ps_error error;

@@ -274,7 +274,7 @@ static enum ps_status add_kept(lua_State *L, struct ps_sketch *sketch, size_t n,
 
 int psl_add_many(lua_State *L)
 {
-  struct ps_sketch *sketch = psl_self(L);
+  struct ps_sketch *sketch = psl_self_to_change(L);
   struct ps_error error;
   size_t n = psl_check_array(L, 2), changed;
   enum ps_status status = sketch->kind->add_keys != NULL

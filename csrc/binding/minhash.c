@@ -33,7 +33,7 @@ Adds a token. O(hashes).
 */
 static int minhash_add(lua_State *L)
 {
-  struct ps_minhash *minhash = psl_self(L);
+  struct ps_minhash *minhash = psl_self_to_change(L);
   lua_pushboolean(L, ps_minhash_add(minhash, psl_hash(L, 2, &minhash->sketch)));
   return 1;
 }
@@ -74,7 +74,7 @@ what shall not count is taken away before. O(length + shingles * (n + hashes)).
 */
 static int minhash_add_shingles(lua_State *L)
 {
-  struct ps_minhash *minhash = psl_self(L);
+  struct ps_minhash *minhash = psl_self_to_change(L);
   size_t length;
   if (lua_type(L, 2) != LUA_TSTRING) {
     const char *got = psl_push_description(L, 2);

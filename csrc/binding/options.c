@@ -7,8 +7,7 @@
 #include "kinds.h"
 #include "storage/random.h"
 
-/* Raises: what was expected of the option, and the value on top of the stack that was found. */
-static void bad_option(lua_State *L, int index, const char *name, const char *range)
+void psl_bad_option(lua_State *L, int index, const char *name, const char *range)
 {
   const char *got = psl_push_description(L, lua_gettop(L));
   luaL_argerror(L, index, lua_pushfstring(L, "option '%s': expected %s, got %s", name, range, got));
@@ -23,6 +22,11 @@ const struct ps_kind *psl_check_kind(lua_State *L, int index)
     luaL_argerror(L, index, lua_pushfstring(L, "unknown kind '%s'", name));
   }
   return kind;
+}
+
+const struct ps_kind *psl_optional_kind(lua_State *L, int index)
+{
+  return lua_isnoneornil(L, index) ? NULL : psl_check_kind(L, index);
 }
 
 bool psl_seed(lua_State *L, int index, uint64_t *seed, uint32_t *flags)
@@ -73,10 +77,10 @@ static void read_keys(lua_State *L, int index, const struct ps_option *option,
 {
   int type = lua_type(L, -1);
   if (request->only_plan && type != LUA_TTABLE) {
-    bad_option(L, index, option->name, "an array or the number of different keys");
+    psl_bad_option(L, index, option->name, "an array or the number of different keys");
   }
   if (type != LUA_TTABLE && type != LUA_TFUNCTION) {
-    bad_option(L, index, option->name, option->range);
+    psl_bad_option(L, index, option->name, option->range);
   }
   lua_pushvalue(L, -1);
   lua_replace(L, request->keys);
@@ -93,7 +97,7 @@ static void read_own(lua_State *L, int index, const struct ps_option *option,
     return;
   }
   if (type != (option->type == PS_OPTION_BOOLEAN ? LUA_TBOOLEAN : LUA_TNUMBER)) {
-    bad_option(L, index, option->name, option->range);
+    psl_bad_option(L, index, option->name, option->range);
   }
   *value = type == LUA_TBOOLEAN ? lua_toboolean(L, -1) : psl_number(L, -1);
 }
@@ -105,14 +109,14 @@ static bool read_common(lua_State *L, int index, const struct ps_kind *kind, con
 {
   if (kind->seeded && strcmp(name, "seed") == 0) {
     if (!psl_seed(L, lua_gettop(L), &request->seed, &request->flags)) {
-      bad_option(L, index, name, PSL_SEED_RANGE);
+      psl_bad_option(L, index, name, PSL_SEED_RANGE);
     }
     return true;
   }
   if (strcmp(name, "max_bytes") == 0) {
     double x = lua_type(L, -1) == LUA_TNUMBER ? psl_number(L, -1) : 0;
     if (!(x >= 1 && x <= (double)PS_COUNT_MAX) || x != floor(x)) {
-      bad_option(L, index, name, "an integer from 1 to 2^53");
+      psl_bad_option(L, index, name, "an integer from 1 to 2^53");
     }
     request->max_bytes = (uint64_t)x;
     return true;
@@ -120,16 +124,26 @@ static bool read_common(lua_State *L, int index, const struct ps_kind *kind, con
   return false;
 }
 
-/* The key is below the value on top of the stack. */
-static void read_option(lua_State *L, int index, const struct ps_kind *kind,
-                        struct request *request)
+const char *psl_option_name(lua_State *L, int index)
 {
   /* A number would be turned into a string in place, which lua_next() does not survive. */
   if (lua_type(L, -2) != LUA_TSTRING) {
     const char *got = psl_push_description(L, lua_gettop(L) - 1);
     luaL_argerror(L, index, lua_pushfstring(L, "unknown option %s", got));
   }
-  const char *name = lua_tostring(L, -2);
+  return lua_tostring(L, -2);
+}
+
+int psl_unknown_option(lua_State *L, int index, const char *name)
+{
+  return luaL_argerror(L, index, lua_pushfstring(L, "unknown option '%s'", name));
+}
+
+/* The key is below the value on top of the stack. */
+static void read_option(lua_State *L, int index, const struct ps_kind *kind,
+                        struct request *request)
+{
+  const char *name = psl_option_name(L, index);
   for (size_t i = 0; kind->options[i].name != NULL; i++) {
     if (strcmp(kind->options[i].name, name) == 0) {
       read_own(L, index, &kind->options[i], request, &request->options.value[i]);
@@ -138,7 +152,7 @@ static void read_option(lua_State *L, int index, const struct ps_kind *kind,
     }
   }
   if (!read_common(L, index, kind, name, request)) {
-    luaL_argerror(L, index, lua_pushfstring(L, "unknown option '%s'", name));
+    psl_unknown_option(L, index, name);
   }
 }
 

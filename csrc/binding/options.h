@@ -12,8 +12,23 @@
 struct psl_key_set *psl_plan(lua_State *L, int index, const struct ps_kind *kind,
                              struct ps_sketch *planned, bool only_plan);
 
+/* ---- an options table at `index` that is gone through by lua_next(): a name, and its value on top
+ * of the stack ---- */
+
+/* The name, or raises. */
+const char *psl_option_name(lua_State *L, int index);
+
+/* Raise: what was expected of the option instead of its value; that there is no such option. */
+void psl_bad_option(lua_State *L, int index, const char *name, const char *range);
+int psl_unknown_option(lua_State *L, int index, const char *name);
+
+/* ---- kinds and seeds ---- */
+
 /* The kind whose name is at `index`, or raises. */
 const struct ps_kind *psl_check_kind(lua_State *L, int index);
+
+/* The same, or NULL for any if there is none. */
+const struct ps_kind *psl_optional_kind(lua_State *L, int index);
 
 /* The seed at `index`: an integer from 0 to 2^53, "random", or a sketch for the same one; sets
  * PS_SEED_SECRET in *flags when nobody may see it. False when it is none of these. */

@@ -33,7 +33,7 @@ static double check_value(lua_State *L, int index)
 
 int psl_quantile_add(lua_State *L)
 {
-  struct ps_sketch *sketch = psl_self(L);
+  struct ps_sketch *sketch = psl_self_to_change(L);
   struct ps_error error;
   size_t changed;
   double x = check_value(L, 2);
@@ -48,7 +48,7 @@ int psl_quantile_add(lua_State *L)
 /* All in one call, so that it takes all or none. */
 int psl_quantile_add_many(lua_State *L)
 {
-  struct ps_sketch *sketch = psl_self(L);
+  struct ps_sketch *sketch = psl_self_to_change(L);
   struct ps_error error;
   size_t n = psl_check_array(L, 2), changed;
   double *values = psl_push_scratch(L, n * sizeof *values);
@@ -72,7 +72,7 @@ int psl_quantile_add_many(lua_State *L)
 
 static bool is_empty(const struct ps_sketch *sketch)
 {
-  return sketch->kind->count(sketch) == 0;
+  return ps_count(sketch) == 0;
 }
 
 /* The number, or nil from an empty sketch, which has none. */

@@ -37,7 +37,7 @@ others stay
 */
 static int scalable_bloom_add(lua_State *L)
 {
-  struct ps_scalable_bloom *filter = psl_self(L);
+  struct ps_scalable_bloom *filter = psl_self_to_change(L);
   struct ps_error error;
   bool fresh;
   if (ps_scalable_bloom_add(filter, psl_hash(L, 2, &filter->sketch), &fresh, &error) != PS_OK) {

@@ -11,10 +11,6 @@ What every sketch can do.
 
 #include "binding/storage.h"
 
-/* From here up a payload gets pages of its own: given back at once when the sketch is closed, and
- * on huge pages; LuaJIT refuses userdata of 2 GiB. */
-#define PAGES_FROM (UINT64_C(4) << 20)
-
 /* Allocations that come to this much step the collector. */
 #define DEBT_MAX 65536
 
@@ -84,6 +80,15 @@ int psl_bad_self(lua_State *L)
   return 0;
 }
 
+int psl_read_only(lua_State *L)
+{
+  const struct psl_box *box = lua_touserdata(L, 1);
+  return luaL_argerror(L, 1,
+                       lua_pushfstring(L,
+                                       "the %s is read-only, mapped from a file; copy() it first",
+                                       box->sketch.kind->name));
+}
+
 /* ---- making ---- */
 
 void psl_account(lua_State *L, uint64_t bytes)
@@ -111,13 +116,15 @@ static void *new_userdata(lua_State *L, uint64_t size)
   return lua_newuserdata(L, (size_t)size);
 }
 
-struct ps_sketch *psl_push(lua_State *L, const struct ps_sketch *planned, void **payload)
+static size_t head_of(const struct ps_sketch *sketch)
 {
-  const size_t head = offsetof(struct psl_box, sketch) + planned->kind->struct_size;
-  const uint64_t size = ps_payload_size(planned);
-  const bool apart = size >= PAGES_FROM;
-  psl_account(L, head + size);
-  struct psl_box *box = new_userdata(L, apart || size == 0 ? head : head + 63 + size);
+  return offsetof(struct psl_box, sketch) + sketch->kind->struct_size;
+}
+
+/* A closed sketch, with so many bytes behind its struct. */
+static struct psl_box *push_box(lua_State *L, const struct ps_sketch *planned, uint64_t behind)
+{
+  struct psl_box *box = new_userdata(L, head_of(planned) + behind);
   box->pages.address = NULL;
   memcpy(&box->sketch, planned, planned->kind->struct_size);
   box->sketch.payload = NULL;
@@ -125,6 +132,22 @@ struct ps_sketch *psl_push(lua_State *L, const struct ps_sketch *planned, void *
   lua_pushlightuserdata(L, (void *)planned->kind);
   lua_rawget(L, LUA_REGISTRYINDEX);
   lua_setmetatable(L, -2);
+  return box;
+}
+
+struct psl_box *psl_push_box(lua_State *L, const struct ps_sketch *planned)
+{
+  psl_account(L, head_of(planned));
+  return push_box(L, planned, 0);
+}
+
+struct ps_sketch *psl_push(lua_State *L, const struct ps_sketch *planned, void **payload)
+{
+  const size_t head = head_of(planned);
+  const uint64_t size = ps_payload_size(planned);
+  const bool apart = size >= PSL_PAGES_FROM;
+  psl_account(L, head + size);
+  struct psl_box *box = push_box(L, planned, apart || size == 0 ? 0 : 63 + size);
   if (!apart) {
     *payload = align((char *)box + head, 64);
     memset(*payload, 0, (size_t)size);
@@ -140,7 +163,9 @@ struct ps_sketch *psl_push_copy(lua_State *L, const struct ps_sketch *source)
 {
   void *payload;
   struct ps_error error;
-  struct ps_sketch *copy = psl_push(L, source, &payload);
+  union ps_any_sketch planned;
+  ps_plan_copy(&planned.sketch, source);
+  struct ps_sketch *copy = psl_push(L, &planned.sketch, &payload);
   psl_check_open(L, source);
   if (ps_copy(copy, source, payload, &error) != PS_OK) {
     psl_raise(L, 1, &error);
@@ -260,9 +285,10 @@ static void push_kept(lua_State *L, const struct kept_value *value)
   }
 }
 
+/* Of a mapped sketch the payload is the system's. */
 static uint64_t bytes_of(const struct psl_box *box)
 {
-  return offsetof(struct psl_box, sketch) + box->sketch.kind->struct_size + box->sketch.held;
+  return head_of(&box->sketch) + (box->sketch.flags & PS_MAPPED ? 0 : box->sketch.held);
 }
 
 void psl_push_report(lua_State *L, const struct ps_sketch *sketch, uint64_t bytes)
@@ -297,14 +323,15 @@ Methods of every sketch
 The number of items the sketch stands for; also `#sketch`. Estimated distinct keys for
 the bloom kinds and hyperloglog, the distinct keys themselves for fuse, the keys that are in for
 cuckoo, the total of all counts for count_min and top_k, of all weights for tdigest, kll and
-ddsketch; estimated distinct tokens for minhash. O(1), O(hashes) for minhash.
+ddsketch; estimated distinct tokens for minhash. O(1), O(hashes) for minhash, and
+O(size) for the first time that a file of @{probsketch.open} is asked.
 @function sketch:count
 @treturn integer at most 2^53
 */
 static int sketch_count(lua_State *L)
 {
   const struct ps_sketch *sketch = psl_self(L);
-  psl_push_integer(L, sketch->kind->count(sketch));
+  psl_push_integer(L, ps_count(sketch));
   return 1;
 }
 
@@ -360,7 +387,7 @@ each.
 */
 static int sketch_merge(lua_State *L)
 {
-  struct ps_sketch *sketch = psl_self(L);
+  struct ps_sketch *sketch = psl_self_to_change(L);
   psl_check(L, 2);
   int n = check_mergeable(L, sketch);
   if (n > 2 && sketch->kind->may_refuse) {
@@ -436,7 +463,7 @@ Forgets everything: the sketch is as it was constructed. O(size).
 */
 static int sketch_clear(lua_State *L)
 {
-  struct ps_sketch *sketch = psl_self(L);
+  struct ps_sketch *sketch = psl_self_to_change(L);
   if (sketch->kind->clear == NULL) {
     luaL_error(L, "a %s does not change", sketch->kind->name);
   }
@@ -446,19 +473,24 @@ static int sketch_clear(lua_State *L)
 }
 
 /***
-What the sketch is and how it stands: its kind, parameters, `bytes` held, and the error it has now.
+What the sketch is and how it stands: its kind, parameters, `bytes` held, whether it is `mapped`,
+and the error it has now.
 @function sketch:info
 @treturn table new, plain; the fields of each kind are in the guide
 */
 static int sketch_info(lua_State *L)
 {
   const struct ps_sketch *sketch = psl_self(L);
+  const bool mapped = (sketch->flags & PS_MAPPED) != 0;
   psl_push_report(L, sketch, bytes_of(lua_touserdata(L, 1)));
+  lua_pushboolean(L, mapped);
+  lua_setfield(L, -2, "mapped");
   return 1;
 }
 
 /***
-The memory that the sketch holds. O(1).
+The memory that the sketch holds; of a mapped one that is not the file, which is the system's and
+there once for all processes. O(1).
 @function sketch:bytes
 @treturn integer bytes
 */
@@ -516,7 +548,7 @@ static int sketch_tostring(lua_State *L)
     return 1;
   }
   snprintf(text, sizeof text, "%s (count %" PRIu64 ", %" PRIu64 " bytes)", sketch->kind->name,
-           sketch->kind->count(sketch), bytes_of(box));
+           ps_count(sketch), bytes_of(box));
   lua_pushstring(L, text);
   return 1;
 }
@@ -551,6 +583,14 @@ static void set_functions(lua_State *L, const luaL_Reg *functions, const struct 
   psl_set_functions(L, functions, PSL_UPVALUES);
 }
 
+void psl_name_metatable(lua_State *L, int metatable, const char *name)
+{
+  lua_pushfstring(L, "probsketch.%s", name);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, metatable, "__name");
+  lua_setfield(L, metatable, "__metatable");
+}
+
 void psl_push_metatable(lua_State *L, const struct psl_kind *kind, int state)
 {
   void *key = (void *)kind->kind;
@@ -563,10 +603,7 @@ void psl_push_metatable(lua_State *L, const struct psl_kind *kind, int state)
   lua_newtable(L);
   int metatable = lua_gettop(L);
   set_functions(L, psl_sketch_metamethods, kind->kind, state, metatable);
-  lua_pushfstring(L, "probsketch.%s", kind->kind->name);
-  lua_pushvalue(L, -1);
-  lua_setfield(L, metatable, "__name");
-  lua_setfield(L, metatable, "__metatable");
+  psl_name_metatable(L, metatable, kind->kind->name);
   lua_pushlightuserdata(L, (void *)&kind_key);
   lua_pushlightuserdata(L, key);
   lua_rawset(L, metatable);

@@ -16,8 +16,13 @@ struct psl_state {
   uint64_t debt; /* bytes allocated since the collector was last told */
 };
 
-/* The userdata: where a large payload lives, then the kind's own struct, then a small payload at a
- * multiple of 64. A handle is closed (payload NULL) until it owns everything it needs. */
+/* From here up a payload gets pages of its own: given back at once when the sketch is closed, and
+ * on huge pages; LuaJIT refuses userdata of 2 GiB. */
+#define PSL_PAGES_FROM (UINT64_C(4) << 20)
+
+/* The userdata: where a large payload lives, or the file of a mapped one, then the kind's own
+ * struct, then a small payload at a multiple of 64. A handle is closed (payload NULL) until it owns
+ * everything it needs. */
 struct psl_box {
   struct ps_pages pages;
   struct ps_sketch sketch;
@@ -46,16 +51,37 @@ static inline struct psl_state *psl_state(lua_State *L)
 /* Raises what is wrong with argument 1: another type, or closed. */
 int psl_bad_self(lua_State *L);
 
-/* Argument 1 as an open sketch of the kind whose method this is. The metatable is compared with an
- * upvalue, which costs a third of luaL_checkudata(). */
-static inline void *psl_self(lua_State *L)
+/* Raises that argument 1 is read-only. */
+int psl_read_only(lua_State *L);
+
+/* Is argument 1 of the type whose method this is? Leaves a value on the stack. The metatable is
+ * compared with an upvalue, which costs a third of luaL_checkudata(). */
+static inline bool psl_is_self(lua_State *L)
 {
-  struct psl_box *box = lua_touserdata(L, 1);
-  bool same = box != NULL && lua_getmetatable(L, 1) && lua_rawequal(L, -1, PSL_METATABLE);
-  if (!same || box->sketch.payload == NULL) {
+  return lua_touserdata(L, 1) != NULL && lua_getmetatable(L, 1) &&
+         lua_rawequal(L, -1, PSL_METATABLE);
+}
+
+/* Argument 1 as an open sketch of the kind whose method this is. A method that changes it has to
+ * ask for that: of this one the compiler sees to it that nothing does. */
+static inline const void *psl_self(lua_State *L)
+{
+  const struct psl_box *box = lua_touserdata(L, 1);
+  if (!psl_is_self(L) || box->sketch.payload == NULL) {
     psl_bad_self(L);
   }
   lua_pop(L, 1);
+  return &box->sketch;
+}
+
+/* The same, to be changed: raises for a sketch that is read-only. */
+static inline void *psl_self_to_change(lua_State *L)
+{
+  struct psl_box *box = lua_touserdata(L, 1);
+  psl_self(L);
+  if (box->sketch.flags & PS_MAPPED) {
+    psl_read_only(L);
+  }
   return &box->sketch;
 }
 
@@ -78,6 +104,9 @@ void *psl_check_same(lua_State *L, int index);
 /* Pushes a new closed sketch with the parameters of `planned`, sets *payload to the zeroed memory
  * that ps_payload_size() asks for, and steps the collector by what is allocated. */
 struct ps_sketch *psl_push(lua_State *L, const struct ps_sketch *planned, void **payload);
+
+/* The same without memory for the payload, which the caller then has in box->pages. */
+struct psl_box *psl_push_box(lua_State *L, const struct ps_sketch *planned);
 
 /* Pushes an independent copy. */
 struct ps_sketch *psl_push_copy(lua_State *L, const struct ps_sketch *source);
@@ -111,5 +140,8 @@ int psl_union(lua_State *L);
 /* Leaves the metatable of the kind on the stack, made now or when the module was first loaded into
  * this state. `state` is the index of the state's userdata. */
 void psl_push_metatable(lua_State *L, const struct psl_kind *kind, int state);
+
+/* Gives the metatable at an index its name, and protects it by that. */
+void psl_name_metatable(lua_State *L, int metatable, const char *name);
 
 #endif

@@ -4,7 +4,6 @@ Sketches to and from strings and files.
 */
 #include "binding/storage.h"
 
-#include <inttypes.h>
 #include <stdalign.h>
 #include <string.h>
 
@@ -141,35 +140,12 @@ int psl_save(lua_State *L)
 @section end
 */
 
-/* The kind asked for in argument `index`, NULL for any. */
-static const struct ps_kind *optional_kind(lua_State *L, int index)
-{
-  if (lua_isnoneornil(L, index)) {
-    return NULL;
-  }
-  return psl_check_kind(L, index);
-}
-
 /* The header's parameters into `planned`, if they are of the kind that was asked for and within the
  * limit. */
 static enum ps_status plan(lua_State *L, struct ps_sketch *planned, const struct ps_header *header,
                            const struct ps_kind *wanted, struct ps_error *error)
 {
-  const struct ps_kind *kind = ps_kind_by_id(header->kind_id);
-  if (kind == NULL) {
-    return ps_fail(error, PS_ERR_KIND, "unknown kind %u", header->kind_id);
-  }
-  if (wanted != NULL && kind != wanted) {
-    return ps_fail(error, PS_ERR_KIND, "kind mismatch (expected %s, got %s)", wanted->name,
-                   kind->name);
-  }
-  enum ps_status status = ps_decode_plan(planned, kind, header, error);
-  planned->max_bytes = psl_state(L)->max_bytes;
-  if (status == PS_OK && header->payload_size > planned->max_bytes) {
-    return ps_fail(error, PS_ERR_LIMIT, "needs %" PRIu64 " bytes, limit %" PRIu64,
-                   header->payload_size, planned->max_bytes);
-  }
-  return status != PS_OK ? status : ps_check_limit(planned, error);
+  return ps_plan_from_header(planned, header, wanted, psl_state(L)->max_bytes, error);
 }
 
 /***
@@ -188,7 +164,7 @@ int psl_decode(lua_State *L)
   union ps_any_sketch planned;
   luaL_checktype(L, 1, LUA_TSTRING);
   const unsigned char *bytes = (const unsigned char *)lua_tolstring(L, 1, &size);
-  const struct ps_kind *wanted = optional_kind(L, 2);
+  const struct ps_kind *wanted = psl_optional_kind(L, 2);
   if (ps_header_read(&header, bytes, size, size, &error) != PS_OK ||
       plan(L, &planned.sketch, &header, wanted, &error) != PS_OK) {
     return psl_fail(L, &error);
@@ -241,6 +217,15 @@ static struct ps_file *push_file(lua_State *L)
   return file;
 }
 
+/* Opens the file in `path`, and reads its header. */
+static enum ps_status open_and_plan(lua_State *L, struct ps_file *file, enum ps_links links,
+                                    const struct ps_kind *wanted, struct ps_header *header,
+                                    struct ps_sketch *planned, struct ps_error *error)
+{
+  enum ps_status status = ps_file_open(file, lua_tostring(L, 1), links, header, error);
+  return status != PS_OK ? status : plan(L, planned, header, wanted, error);
+}
+
 /***
 The sketch in a file made by `save()` or holding the bytes of `encode()`, read without a detour
 through a Lua string. O(size), waits for the disk.
@@ -254,15 +239,130 @@ int psl_load(lua_State *L)
   struct ps_error error;
   struct ps_header header;
   union ps_any_sketch planned;
-  const char *path = check_path(L, 1);
-  const struct ps_kind *wanted = optional_kind(L, 2);
+  check_path(L, 1);
+  const struct ps_kind *wanted = psl_optional_kind(L, 2);
   struct ps_file *file = push_file(L);
-  enum ps_status status = ps_file_open(file, path, &header, &error);
-  if (status == PS_OK) {
-    status = plan(L, &planned.sketch, &header, wanted, &error);
-  }
+  enum ps_status status =
+      open_and_plan(L, file, PS_FOLLOW_LINKS, wanted, &header, &planned.sketch, &error);
   if (status == PS_OK) {
     status = read_sketch(L, file, &header, &planned.sketch, &error);
+  }
+  ps_file_close(file);
+  return status == PS_OK ? 1 : psl_fail(L, &error);
+}
+
+/* What open() is asked for. */
+struct open_options {
+  const struct ps_kind *kind; /* NULL: any */
+  bool verify, populate;
+};
+
+static bool boolean_option(lua_State *L, const char *name)
+{
+  if (!lua_isboolean(L, -1)) {
+    psl_bad_option(L, 2, name, "true or false");
+  }
+  return lua_toboolean(L, -1);
+}
+
+static const struct ps_kind *kind_option(lua_State *L, const char *name)
+{
+  const struct ps_kind *kind = NULL;
+  if (lua_type(L, -1) == LUA_TSTRING) {
+    kind = ps_kind_by_name(lua_tostring(L, -1));
+  }
+  if (kind == NULL) {
+    psl_bad_option(L, 2, name, "the name of a kind");
+  }
+  return kind;
+}
+
+/* The value is on top of the stack, its name below. */
+static void read_open_option(lua_State *L, struct open_options *options)
+{
+  const char *name = psl_option_name(L, 2);
+  if (strcmp(name, "kind") == 0) {
+    options->kind = kind_option(L, name);
+  } else if (strcmp(name, "verify") == 0) {
+    options->verify = boolean_option(L, name);
+  } else if (strcmp(name, "populate") == 0) {
+    options->populate = boolean_option(L, name);
+  } else {
+    psl_unknown_option(L, 2, name);
+  }
+}
+
+static struct open_options check_open_options(lua_State *L)
+{
+  struct open_options options = {NULL, true, false};
+  if (lua_isnoneornil(L, 2)) {
+    return options;
+  }
+  luaL_checktype(L, 2, LUA_TTABLE);
+  for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+    read_open_option(L, &options);
+  }
+  return options;
+}
+
+/* Maps an opened file, and pushes the sketch that works on it. */
+static enum ps_status map_sketch(lua_State *L, const struct ps_file *file,
+                                 const struct ps_header *header, const struct ps_sketch *planned,
+                                 const struct open_options *options, struct ps_error *error)
+{
+  struct psl_box *box = psl_push_box(L, planned);
+  enum ps_status status = ps_file_map(file, header, options->populate, &box->pages, error);
+  if (status != PS_OK) {
+    return status;
+  }
+  unsigned char *payload = (unsigned char *)box->pages.address + header->payload_offset;
+  status = ps_decode(&box->sketch, header, payload,
+                     options->verify ? payload + header->payload_size : NULL, payload,
+                     &psl_state(L)->memory, error);
+  if (status != PS_OK) {
+    ps_pages_unmap(&box->pages);
+  }
+  return status;
+}
+
+/***
+The sketch in a file made by `save()`, read-only and without a copy: it works on the file itself,
+which the system reads where it is asked, keeps in memory once for all processes, and takes back
+when memory is short. What would change it raises; @{sketch:copy} and @{sketch:union} give sketches
+that can be changed. Where a sketch does not work on the bytes that are stored, the file is loaded
+as by @{load}, and `info().mapped` is false: so it is of scalable_bloom, a growing cuckoo, top_k, a
+small hyperloglog, tdigest, kll, a ddsketch without a fixed range, and of files that hold the bytes
+of `encode()`.
+
+**The file must never be changed in place**: a process that looks at what has been cut off is killed
+(SIGBUS). Replace it, as `save` and `mv` do; who has the old one open keeps it, and `close()` lets
+it go. Refused like bad bytes: what is no regular file, symbolic links among them.
+
+O(size) for the checksum; without it O(1), but of count_min with counters of 64 bits, hyperloglog
+and ddsketch, which are looked at all the same. `count()` and `info()` go over the whole once, when
+they are first called.
+@function open
+@tparam string path
+@tparam[opt] table options
+@tparam[opt] string options.kind refuses all others
+@tparam[opt=true] boolean options.verify compare the checksum of the payload, and so read all of it
+@tparam[opt=false] boolean options.populate ask the system to read all of the file ahead
+@return the sketch; or nil, message, code
+*/
+int psl_open(lua_State *L)
+{
+  struct ps_error error;
+  struct ps_header header;
+  union ps_any_sketch planned;
+  check_path(L, 1);
+  const struct open_options options = check_open_options(L);
+  struct ps_file *file = push_file(L);
+  enum ps_status status =
+      open_and_plan(L, file, PS_REFUSE_LINKS, options.kind, &header, &planned.sketch, &error);
+  if (status == PS_OK) {
+    status = ps_plan_mapped(&planned.sketch, &header)
+                 ? map_sketch(L, file, &header, &planned.sketch, &options, &error)
+                 : read_sketch(L, file, &header, &planned.sketch, &error);
   }
   ps_file_close(file);
   return status == PS_OK ? 1 : psl_fail(L, &error);

@@ -12,5 +12,6 @@ int psl_save(lua_State *L);
 /* Functions of the module. */
 int psl_decode(lua_State *L);
 int psl_load(lua_State *L);
+int psl_open(lua_State *L);
 
 #endif

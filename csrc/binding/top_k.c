@@ -50,7 +50,7 @@ Counts a key. O(depth + log k).
 */
 static int top_k_add(lua_State *L)
 {
-  struct ps_top_k *top_k = psl_self(L);
+  struct ps_top_k *top_k = psl_self_to_change(L);
   struct psl_decimal decimal;
   struct ps_error error;
   uint64_t n = psl_count(L, 3), estimate = 0;
@@ -158,7 +158,7 @@ top_k:each() do`. O(k log k), O(1) a step.
 */
 static int top_k_each(lua_State *L)
 {
-  struct ps_top_k *top_k = psl_self(L);
+  const struct ps_top_k *top_k = psl_self(L);
   struct ps_reader *list = lua_newuserdata(L, sizeof *list);
   psl_check_open(L, &top_k->sketch);
   *list = push_list(L, top_k);
@@ -198,7 +198,7 @@ listed. O(width * depth + k log k).
 */
 static int top_k_halve(lua_State *L)
 {
-  ps_top_k_halve(psl_self(L));
+  ps_top_k_halve(psl_self_to_change(L));
   lua_settop(L, 1);
   return 1;
 }

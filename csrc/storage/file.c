@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -145,15 +146,20 @@ static ssize_t read_all(int file, void *bytes, size_t size, uint64_t offset)
   return (ssize_t)at;
 }
 
-enum ps_status ps_file_open(struct ps_file *file, const char *path, struct ps_header *header,
-                            struct ps_error *error)
+enum ps_status ps_file_open(struct ps_file *file, const char *path, enum ps_links links,
+                            struct ps_header *header, struct ps_error *error)
 {
+  const int how = links == PS_REFUSE_LINKS ? O_NOFOLLOW : 0;
   unsigned char page[PS_PAGE_SIZE];
   struct stat state;
   /* Without O_NONBLOCK, opening a fifo would wait for a writer. */
-  file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | how);
   if (file->descriptor < 0 || fstat(file->descriptor, &state) != 0) {
-    return io_error(path, errno, error);
+    const int reason = errno;
+    if (how != 0 && lstat(path, &state) == 0 && S_ISLNK(state.st_mode)) {
+      return refuse(path, "a symbolic link, not the file itself", error);
+    }
+    return io_error(path, reason, error);
   }
   if (!S_ISREG(state.st_mode)) {
     return refuse(path, "not a regular file", error);
@@ -188,6 +194,25 @@ enum ps_status ps_file_read(const struct ps_file *file, const struct ps_header *
   enum ps_status status = read_part(file->descriptor, payload, header->payload_size, at, error);
   return status != PS_OK ? status
                          : read_part(file->descriptor, trailer, PS_TRAILER_SIZE, end, error);
+}
+
+enum ps_status ps_file_map(const struct ps_file *file, const struct ps_header *header, bool ahead,
+                           struct ps_pages *pages, struct ps_error *error)
+{
+  uint64_t size = header->payload_offset + header->payload_size + PS_TRAILER_SIZE;
+  void *address = MAP_FAILED;
+  errno = EFBIG;
+  if (size <= SIZE_MAX) {
+    address = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, file->descriptor, 0);
+  }
+  if (address == MAP_FAILED) {
+    return ps_fail(error, PS_ERR_IO, "mapping failed: %s", strerror(errno));
+  }
+  if (ahead) {
+    madvise(address, (size_t)size, MADV_WILLNEED);
+  }
+  *pages = (struct ps_pages){address, (size_t)size};
+  return PS_OK;
 }
 
 void ps_file_close(struct ps_file *file)

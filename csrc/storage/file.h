@@ -4,6 +4,7 @@
 #define PS_STORAGE_FILE_H
 
 #include "base/sketch.h"
+#include "storage/pages.h"
 
 /* Writes what the encoder hands out to a new file beside `path`, syncs it, and renames it to
  * `path`: whoever opens `path` sees the old file or the new one, whole, also after a crash. Leaves
@@ -15,15 +16,24 @@ struct ps_file {
   int descriptor;
 };
 
+enum ps_links { PS_FOLLOW_LINKS, PS_REFUSE_LINKS };
+
 /* Opens a regular file and reads the header of the sketch in it. The file is to be closed also
  * after a failure. PS_ERR_IO, or as ps_header_read(). */
-enum ps_status ps_file_open(struct ps_file *file, const char *path, struct ps_header *header,
-                            struct ps_error *error);
+enum ps_status ps_file_open(struct ps_file *file, const char *path, enum ps_links links,
+                            struct ps_header *header, struct ps_error *error);
 
 /* Reads the payload and the trailer of the header's sketch. PS_ERR_IO, PS_ERR_TRUNCATED. */
 enum ps_status ps_file_read(const struct ps_file *file, const struct ps_header *header,
                             void *payload, unsigned char trailer[PS_TRAILER_SIZE],
                             struct ps_error *error);
+
+/* Maps the file of the header's sketch, read-only, from its beginning to the end of the trailer.
+ * The mapping outlives the descriptor and the name; whoever cuts the file short meanwhile has the
+ * process killed by SIGBUS where it looks next. With `ahead` the system is asked to read all of it
+ * soon. PS_ERR_IO. */
+enum ps_status ps_file_map(const struct ps_file *file, const struct ps_header *header, bool ahead,
+                           struct ps_pages *pages, struct ps_error *error);
 
 /* Twice is harmless. */
 void ps_file_close(struct ps_file *file);

@@ -40,6 +40,7 @@ local ps = {
   union = core.union,
   decode = core.decode,
   load = core.load,
+  open = core.open,
   kind = core.kind,
   hash = core.hash,
 

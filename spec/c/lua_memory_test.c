@@ -256,6 +256,16 @@ static const struct script scripts[] = {
     {"return assert(ps.load(paths.large, 'bloom'))", false},
     {"local s, message, code = ps.load(directory); assert(not s and code == 'io')", false},
     {"local s, message, code = ps.load(paths.b, 'hll'); assert(not s and code == 'kind')", false},
+    {"return assert(ps.open(paths.b)), assert(ps.open(paths.h)), assert(ps.open(paths.h3))", false},
+    {"local s = assert(ps.open(paths.large, { verify = false, kind = 'bloom', populate = true }))\n"
+     "s:close(); return tostring(s)",
+     false},
+    {"local s = assert(ps.open(paths.b)); return s:copy(), s:union(b2), s:info(), #s, s == b,\n"
+     "s:has_many(keys), s:encode(), pcall(s.add, s, 'new'), pcall(s.merge, s, b2)",
+     false},
+    {"local s, message, code = ps.open(directory); assert(not s and code == 'io')", false},
+    {"pcall(ps.open, paths.b, { what = 1 }); pcall(ps.open, paths.b, { kind = 'x' })", false},
+    {"b:merge(assert(ps.open(paths.b, { verify = false })))", true},
     {"assert(b:save(paths.b)); assert(h:save(paths.h))", false},
     {"assert(not b:save(directory .. '/none/b'))", false},
     {"return b:info(), c:info(), h:info(), h3:info(), large:info()", false},
