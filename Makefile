@@ -30,13 +30,13 @@ CORE = \
   quantile/tdigest.c quantile/tdigest_answers.c quantile/tdigest_bytes.c \
   similarity/minhash.c similarity/minima.c similarity/shingles.c \
   kinds.c \
-  storage/file.c storage/library.c storage/pages.c storage/random.c
+  storage/decoder.c storage/file.c storage/library.c storage/pages.c storage/random.c
 BINDING = \
   binding/bloom.c binding/blocked_bloom.c binding/scalable_bloom.c binding/counting_bloom.c \
   binding/cuckoo.c binding/fuse.c binding/count_min.c binding/top_k.c \
   binding/hyperloglog.c binding/tdigest.c binding/kll.c binding/ddsketch.c \
-  binding/minhash.c binding/key_set.c binding/keys.c binding/lsh.c binding/module.c \
-  binding/options.c binding/quantile.c binding/sketch.c binding/storage.c
+  binding/minhash.c binding/decoder.c binding/key_set.c binding/keys.c binding/lsh.c \
+  binding/module.c binding/options.c binding/quantile.c binding/sketch.c binding/storage.c
 
 # ---- Lua: LUA is an interpreter by any name or path, NAME which of LUAS it is
 

@@ -204,6 +204,8 @@ int luaopen_probsketch_core(lua_State *L)
   lua_pushnil(L);
   psl_set_functions(L, psl_lsh_functions, PSL_UPVALUES);
   lua_setfield(L, module, "lsh");
+  psl_push_decoder_constructor(L, state);
+  lua_setfield(L, module, "decoder");
   lua_pushliteral(L, PS_VERSION);
   lua_setfield(L, module, "VERSION");
   psl_push_integer(L, PS_ABI);

@@ -14,4 +14,7 @@ int psl_decode(lua_State *L);
 int psl_load(lua_State *L);
 int psl_open(lua_State *L);
 
+/* Pushes ps.decoder(). `state` is the index of the state's userdata. */
+void psl_push_decoder_constructor(lua_State *L, int state);
+
 #endif

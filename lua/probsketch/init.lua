@@ -39,6 +39,7 @@ local ps = {
   max_bytes = core.max_bytes,
   union = core.union,
   decode = core.decode,
+  decoder = core.decoder,
   load = core.load,
   open = core.open,
   kind = core.kind,

@@ -266,6 +266,19 @@ static const struct script scripts[] = {
     {"local s, message, code = ps.open(directory); assert(not s and code == 'io')", false},
     {"pcall(ps.open, paths.b, { what = 1 }); pcall(ps.open, paths.b, { kind = 'x' })", false},
     {"b:merge(assert(ps.open(paths.b, { verify = false })))", true},
+    {"for _, name in ipairs { 'b', 'c', 'h', 'h3' } do\n"
+     "  local d = ps.decoder()\n"
+     "  for i = 1, #bytes[name], 50 do assert(d:feed(bytes[name]:sub(i, i + 49))) end\n"
+     "  assert(d:finish() and tostring(d))\n"
+     "end",
+     false},
+    {"local d = ps.decoder('bloom')\n"
+     "for piece in large:chunks(1e6) do assert(d:feed(piece)) end\n"
+     "assert(d:finish() == large)",
+     false},
+    {"local d = ps.decoder(); d:feed(bytes.cut); assert(not d:finish()); pcall(d.feed, d, 'x')\n"
+     "d = ps.decoder(); assert(not d:feed(bytes.b .. 'x')); d:close(); pcall(d.finish, d)",
+     false},
     {"assert(b:save(paths.b)); assert(h:save(paths.h))", false},
     {"assert(not b:save(directory .. '/none/b'))", false},
     {"return b:info(), c:info(), h:info(), h3:info(), large:info()", false},

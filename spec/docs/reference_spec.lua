@@ -15,8 +15,9 @@ for _, kind in ipairs(kinds) do
   aliases[kind.alias or ""] = true
 end
 
--- Classes of Lua, made of sketches, and what their objects have of their own; windows have more from their sketches.
+-- Classes that are no kinds, and what their objects have of their own; windows have more from their sketches.
 local classes = {
+  decoder = { "feed", "finish", "close" },
   lsh = { "minhash", "insert", "remove", "query", "count", "info", "kind", "encode" },
   window = { "add", "merged", "clear", "encode", "bytes", "info", "kind" },
 }

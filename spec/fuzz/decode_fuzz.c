@@ -20,6 +20,7 @@
 #include "quantile/quantile.h"
 #include "quantile/tdigest.h"
 #include "similarity/minhash.h"
+#include "storage/decoder.h"
 
 static struct bytes input; /* what is tried at the moment, for whoever has to say what failed */
 
@@ -314,6 +315,53 @@ static void drop_input(void)
   input = (struct bytes){NULL, 0};
 }
 
+/* The same sketch from the decoder's payload, in memory of exactly its size. */
+static void must_finish(const struct ps_decoder *decoder, const struct ps_sketch *whole)
+{
+  struct specimen finished = {.block = NULL};
+  struct ps_sketch *sketch = sketch_in(&finished);
+  struct ps_error error;
+  memcpy(sketch, &decoder->planned, sizeof decoder->planned);
+  unsigned char *payload = give_payload(&finished, 0);
+  const unsigned char *received = ps_decoder_payload(decoder);
+  enum ps_status status;
+  if (ps_owns(sketch)) {
+    status = ps_decode(sketch, &decoder->header, received, NULL, NULL, &test_source, &error);
+  } else {
+    memcpy(payload, received, (size_t)decoder->header.payload_size);
+    status = ps_decode_received(sketch, payload, &test_source, &error);
+  }
+  MUST((status == PS_OK) == (whole != NULL));
+  if (status == PS_OK) {
+    MUST(ps_equal(sketch, whole) && sketch->kind->count(sketch) == whole->kind->count(whole));
+    discard(&finished);
+  } else {
+    free(finished.block);
+  }
+}
+
+/* Bytes that come in pieces are taken exactly when they would be whole; `whole` is NULL if not. */
+static void must_decode_in_pieces(const struct ps_sketch *whole)
+{
+  alignas(64) struct ps_decoder decoder;
+  struct ps_error error;
+  uint64_t cut = ps_hash(input.at, input.size, 0);
+  enum ps_status status = PS_OK;
+  ps_decoder_start(&decoder, NULL, TEST_LIMIT);
+  for (size_t at = 0; at < input.size && status == PS_OK; cut = ps_hash_next(cut)) {
+    size_t n = (size_t)(cut >> 57) + 1;
+    n = n < input.size - at ? n : input.size - at;
+    status = ps_decoder_feed(&decoder, input.at + at, n, &error);
+    at += n;
+  }
+  status = status == PS_OK ? ps_decoder_end(&decoder, &error) : status;
+  MUST(status == PS_OK || (whole == NULL && is_refusal(status) && error.status == status));
+  if (status == PS_OK) {
+    must_finish(&decoder, whole);
+  }
+  ps_decoder_release(&decoder);
+}
+
 static enum ps_status try_input(void)
 {
   struct specimen specimen;
@@ -324,6 +372,7 @@ static enum ps_status try_input(void)
   enum ps_status status = decode(&specimen, input, &error);
   size_t used = test_memory.peak - live + test_memory.given;
   MUST(used <= 4 * input.size + gaps_in(sketch_in(&specimen)));
+  must_decode_in_pieces(status == PS_OK ? sketch_in(&specimen) : NULL);
   if (status == PS_OK) {
     exercise(sketch_in(&specimen));
     discard(&specimen);
