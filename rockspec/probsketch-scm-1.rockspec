@@ -74,6 +74,7 @@ build = {
         "csrc/quantile/ddsketch.c",
         "csrc/quantile/ddsketch_answers.c",
         "csrc/quantile/ddsketch_bytes.c",
+        "csrc/quantile/ddsketch_values.c",
         "csrc/quantile/kll.c",
         "csrc/quantile/kll_answers.c",
         "csrc/quantile/kll_bytes.c",

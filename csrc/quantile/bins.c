@@ -66,6 +66,58 @@ void ps_bins_place(struct ps_bins *bins, unsigned char *from, unsigned char *to,
   }
 }
 
+void ps_bins_cover(struct ps_bins *bins, struct ps_span added, struct ps_span window)
+{
+  if (added.low < window.low) {
+    added.low = window.low;
+    added.high = added.high > window.low ? added.high : window.low;
+    bins->collapsed = true;
+  }
+  bins->span = ps_span_join(bins->span, added);
+}
+
+/* Counts that are summed without a question in between, in two chains. */
+#define BLOCK 16
+
+static inline uint64_t sum_block(const unsigned char *at)
+{
+  uint64_t even = 0, odd = 0;
+  for (size_t i = 0; i < BLOCK; i += 2) {
+    even += ps_load64(at + i * sizeof(uint64_t));
+    odd += ps_load64(at + (i + 1) * sizeof(uint64_t));
+  }
+  return even + odd;
+}
+
+uint64_t ps_bins_sum(const struct ps_bins *bins, const unsigned char *payload, uint32_t low,
+                     uint32_t high)
+{
+  uint64_t sum = 0;
+  for (; high - low >= BLOCK; low += BLOCK) {
+    sum += sum_block(payload + ps_bins_at(bins, low));
+  }
+  for (; low <= high; low++) {
+    sum += ps_bins_get(bins, payload, low);
+  }
+  return sum;
+}
+
+uint32_t ps_bins_find(const struct ps_bins *bins, const unsigned char *payload, uint64_t k)
+{
+  uint32_t index = bins->span.low;
+  for (; bins->span.high - index >= BLOCK; index += BLOCK) {
+    uint64_t sum = sum_block(payload + ps_bins_at(bins, index));
+    if (sum > k) {
+      break;
+    }
+    k -= sum;
+  }
+  for (uint64_t n; (n = ps_bins_get(bins, payload, index)) <= k; index++) {
+    k -= n;
+  }
+  return index;
+}
+
 uint32_t ps_bins_used(const struct ps_bins *bins, const unsigned char *payload)
 {
   uint32_t used = 0;

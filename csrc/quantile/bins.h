@@ -59,19 +59,24 @@ struct ps_span ps_bins_window(const struct ps_bins *bins, struct ps_span others,
 void ps_bins_place(struct ps_bins *bins, unsigned char *from, unsigned char *to, size_t first,
                    uint32_t room, struct ps_span window);
 
-/* Adds to a bin of the window that they were placed for last, or below it. */
-static inline void ps_bins_add(struct ps_bins *bins, unsigned char *payload, uint32_t index,
-                               uint64_t count, struct ps_span window)
+/* Adds to the count of a bin that there is room for; total and span are the caller's. */
+static inline void ps_bins_count(const struct ps_bins *bins, unsigned char *payload, uint32_t index,
+                                 uint64_t count)
 {
-  if (index < window.low) {
-    index = window.low;
-    bins->collapsed = true;
-  }
   unsigned char *at = payload + ps_bins_at(bins, index);
   ps_store64(at, ps_load64(at) + count);
-  bins->total += count;
-  bins->span = ps_span_join(bins->span, (struct ps_span){index, index});
 }
+
+/* Numbers of these indexes, at both ends some, have been counted: those below the window, which the
+ * bins were placed for, in its lowest bin. */
+void ps_bins_cover(struct ps_bins *bins, struct ps_span added, struct ps_span window);
+
+/* The sum of the counts from one index to another, which are within the span. */
+uint64_t ps_bins_sum(const struct ps_bins *bins, const unsigned char *payload, uint32_t low,
+                     uint32_t high);
+
+/* The index of number k < total, counted from 0 in the order of indexes. */
+uint32_t ps_bins_find(const struct ps_bins *bins, const unsigned char *payload, uint64_t k);
 
 /* Bins that are not 0. */
 uint32_t ps_bins_used(const struct ps_bins *bins, const unsigned char *payload);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "quantile/log_index.h"
 #include "quantile/quantile.h"
 
 #define ACCURACY_MIN 1e-4
@@ -270,147 +269,11 @@ enum ps_status ps_ddsketch_reserve(struct ps_ddsketch *sketch, const struct ps_s
   return PS_OK;
 }
 
-/* ---- values ---- */
-
-bool ps_ddsketch_is_zero(const struct ps_ddsketch *sketch, double x, enum ps_sign *sign,
-                         uint32_t *index)
-{
-  double magnitude = fabs(x);
-  if (magnitude < sketch->least) {
-    return true;
-  }
-  const uint32_t own = ps_log_index(sketch->multiplier, magnitude);
-  *sign = x < 0 ? PS_NEGATIVE : PS_POSITIVE;
-  *index = own < sketch->range.high ? own : sketch->range.high;
-  return false;
-}
-
-static uint64_t total(const struct ps_ddsketch *sketch)
-{
-  return sketch->zeros + sketch->bins[PS_NEGATIVE].total + sketch->bins[PS_POSITIVE].total;
-}
+/* ---- state ---- */
 
 static uint64_t count(const struct ps_sketch *sketch)
 {
-  return total((const struct ps_ddsketch *)sketch);
-}
-
-/* Joins the extremes with others. -0.0 + 0.0 is 0.0. */
-static void extend(struct ps_ddsketch *sketch, double min, double max, bool empty)
-{
-  if (empty || min < sketch->min) {
-    sketch->min = min + 0.0;
-  }
-  if (empty || max > sketch->max) {
-    sketch->max = max + 0.0;
-  }
-}
-
-/* What a batch would need. */
-struct demand {
-  struct ps_span span[PS_SIGNS];
-  uint64_t total; /* more than 2^53 is as good as any such number */
-};
-
-static struct demand demand_of(const struct ps_ddsketch *sketch, const double *values,
-                               const uint64_t *weights, size_t n)
-{
-  struct demand demand = {{PS_SPAN_NONE, PS_SPAN_NONE}, 0};
-  for (size_t i = 0; i < n && demand.total <= PS_COUNT_MAX; i++) {
-    enum ps_sign sign;
-    uint32_t index;
-    uint64_t weight = weights != NULL ? weights[i] : 1;
-    demand.total += weight;
-    if (weight > 0 && !ps_ddsketch_is_zero(sketch, values[i], &sign, &index)) {
-      demand.span[sign] = ps_span_join(demand.span[sign], (struct ps_span){index, index});
-    }
-  }
-  return demand;
-}
-
-/* Room for all of a batch is made before the first is counted: nothing can fail in between. The
- * state does not depend on the order, so bins may be collapsed that early. */
-static enum ps_status prepare(struct ps_ddsketch *sketch, const struct demand *demand,
-                              struct ps_span window[], struct ps_error *error)
-{
-  enum ps_status status = ps_check_total(total(sketch), demand->total, error);
-  if (status != PS_OK) {
-    return status;
-  }
-  for (int sign = 0; sign < PS_SIGNS; sign++) {
-    window[sign] = ps_bins_window(&sketch->bins[sign], demand->span[sign], sketch->max_bins);
-  }
-  return ps_ddsketch_reserve(sketch, window, error);
-}
-
-static enum ps_status add_values(struct ps_sketch *base, const double *values,
-                                 const uint64_t *weights, size_t n, size_t *changed,
-                                 struct ps_error *error)
-{
-  struct ps_ddsketch *sketch = (struct ps_ddsketch *)base;
-  const struct demand demand = demand_of(sketch, values, weights, n);
-  struct ps_span window[PS_SIGNS];
-  *changed = 0;
-  enum ps_status status = prepare(sketch, &demand, window, error);
-  for (size_t i = 0; i < n && status == PS_OK; i++) {
-    enum ps_sign sign;
-    uint32_t index;
-    uint64_t weight = weights != NULL ? weights[i] : 1;
-    if (weight == 0) {
-      continue;
-    }
-    extend(sketch, values[i], values[i], total(sketch) == 0);
-    if (ps_ddsketch_is_zero(sketch, values[i], &sign, &index)) {
-      sketch->zeros += weight;
-    } else {
-      ps_bins_add(&sketch->bins[sign], base->payload, index, weight, window[sign]);
-    }
-    ++*changed;
-  }
-  if (*changed > 0 && !owns(base)) {
-    ps_ddsketch_store_head(sketch);
-  }
-  return status;
-}
-
-/* ---- two of them ---- */
-
-/* The source may be the target: the window is then where the bins are. */
-static void merge_bins(struct ps_ddsketch *target, const struct ps_ddsketch *source,
-                       enum ps_sign sign, struct ps_span window)
-{
-  struct ps_bins *bins = &target->bins[sign];
-  const struct ps_span span = source->bins[sign].span;
-  for (uint32_t i = 0, n = ps_span_length(span); i < n; i++) {
-    uint64_t count = ps_bins_get(&source->bins[sign], source->sketch.payload, span.low + i);
-    if (count > 0) {
-      ps_bins_add(bins, target->sketch.payload, span.low + i, count, window);
-    }
-  }
-  bins->collapsed |= source->bins[sign].collapsed;
-}
-
-static enum ps_status merge(struct ps_sketch *into, const struct ps_sketch *from,
-                            struct ps_error *error)
-{
-  struct ps_ddsketch *target = (struct ps_ddsketch *)into;
-  const struct ps_ddsketch *source = (const struct ps_ddsketch *)from;
-  struct ps_span window[PS_SIGNS];
-  if (total(source) == 0) {
-    return PS_OK;
-  }
-  const struct demand demand = {{source->bins[0].span, source->bins[1].span}, total(source)};
-  enum ps_status status = prepare(target, &demand, window, error);
-  if (status == PS_OK) {
-    extend(target, source->min, source->max, total(target) == 0);
-    target->zeros += source->zeros;
-    merge_bins(target, source, PS_NEGATIVE, window[PS_NEGATIVE]);
-    merge_bins(target, source, PS_POSITIVE, window[PS_POSITIVE]);
-  }
-  if (status == PS_OK && !owns(into)) {
-    ps_ddsketch_store_head(target);
-  }
-  return status;
+  return ps_ddsketch_total((const struct ps_ddsketch *)sketch);
 }
 
 static bool equal_bins(const struct ps_ddsketch *a, const struct ps_ddsketch *b, enum ps_sign sign)
@@ -507,7 +370,7 @@ const struct ps_kind ps_ddsketch = {
     .release = release,
     .clone = clone,
     .count = count,
-    .merge = merge,
+    .merge = ps_ddsketch_merge,
     .equal = equal,
     .flat = flat,
     .encoded_size = ps_ddsketch_encoded_size,
@@ -516,6 +379,6 @@ const struct ps_kind ps_ddsketch = {
     .decode = decode,
     .describe = describe,
     .inspect = inspect,
-    .add_values = add_values,
+    .add_values = ps_ddsketch_add_values,
     .quantiles = &ps_ddsketch_quantiles,
 };

@@ -16,8 +16,11 @@
 #ifndef PS_QUANTILE_DDSKETCH_H
 #define PS_QUANTILE_DDSKETCH_H
 
+#include <math.h>
+
 #include "base/kind.h"
 #include "quantile/bins.h"
+#include "quantile/log_index.h"
 
 /* The positive values of a sketch, or the magnitudes of its negative ones. */
 enum ps_sign { PS_NEGATIVE, PS_POSITIVE, PS_SIGNS };
@@ -48,9 +51,36 @@ static inline bool ps_ddsketch_has_range(const struct ps_ddsketch *sketch)
   return sketch->max_value > 0;
 }
 
+static inline uint64_t ps_ddsketch_total(const struct ps_ddsketch *sketch)
+{
+  return sketch->zeros + sketch->bins[PS_NEGATIVE].total + sketch->bins[PS_POSITIVE].total;
+}
+
+/* Of a magnitude that does not count as 0. */
+static inline uint32_t ps_ddsketch_index(const struct ps_ddsketch *sketch, double magnitude)
+{
+  const uint32_t index = ps_log_index(sketch->multiplier, magnitude);
+  return index < sketch->range.high ? index : sketch->range.high;
+}
+
 /* Does a value count as 0? If not, *sign and *index are those of its bin. */
-bool ps_ddsketch_is_zero(const struct ps_ddsketch *sketch, double x, enum ps_sign *sign,
-                         uint32_t *index);
+static inline bool ps_ddsketch_is_zero(const struct ps_ddsketch *sketch, double x,
+                                       enum ps_sign *sign, uint32_t *index)
+{
+  double magnitude = fabs(x);
+  if (magnitude < sketch->least) {
+    return true;
+  }
+  *sign = x < 0 ? PS_NEGATIVE : PS_POSITIVE;
+  *index = ps_ddsketch_index(sketch, magnitude);
+  return false;
+}
+
+enum ps_status ps_ddsketch_add_values(struct ps_sketch *base, const double *values,
+                                      const uint64_t *weights, size_t n, size_t *changed,
+                                      struct ps_error *error);
+enum ps_status ps_ddsketch_merge(struct ps_sketch *into, const struct ps_sketch *from,
+                                 struct ps_error *error);
 
 /* Makes room for the windows of both signs, and collapses what lies below them. PS_ERR_MEMORY, and
  * then nothing has changed. */

@@ -23,14 +23,9 @@ static uint64_t count_of(const struct ps_ddsketch *sketch, enum ps_sign sign, ui
   return ps_bins_get(&sketch->bins[sign], sketch->sketch.payload, index);
 }
 
-/* The index of the bin that has the value number k, counted from 0 in the order of indexes. */
 static uint32_t find(const struct ps_ddsketch *sketch, enum ps_sign sign, uint64_t k)
 {
-  uint32_t index = sketch->bins[sign].span.low;
-  for (uint64_t n; (n = count_of(sketch, sign, index)) <= k; index++) {
-    k -= n;
-  }
-  return index;
+  return ps_bins_find(&sketch->bins[sign], sketch->sketch.payload, k);
 }
 
 /* Value number k of all, counted from 0. */
@@ -66,13 +61,9 @@ static uint64_t count_within(const struct ps_ddsketch *sketch, enum ps_sign sign
                              uint32_t high)
 {
   const struct ps_span span = sketch->bins[sign].span;
-  uint64_t sum = 0;
   low = low > span.low ? low : span.low;
   high = high < span.high ? high : span.high;
-  for (uint32_t i = low; i <= high; i++) {
-    sum += count_of(sketch, sign, i);
-  }
-  return sum;
+  return low > high ? 0 : ps_bins_sum(&sketch->bins[sign], sketch->sketch.payload, low, high);
 }
 
 /* Values in the bin of x are taken for <= x. */

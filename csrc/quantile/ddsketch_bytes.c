@@ -175,9 +175,11 @@ static enum ps_status fill(struct ps_ddsketch *sketch, const struct list lists[]
   for (int sign = 0; sign < PS_SIGNS && status == PS_OK; sign++) {
     struct ps_bins *bins = &sketch->bins[sign];
     for (uint32_t i = 0; i < lists[sign].n; i++) {
-      ps_bins_add(bins, sketch->sketch.payload, index_in(lists[sign], i), count_in(lists[sign], i),
-                  window[sign]);
+      uint64_t count = count_in(lists[sign], i);
+      ps_bins_count(bins, sketch->sketch.payload, index_in(lists[sign], i), count);
+      bins->total += count;
     }
+    bins->span = window[sign];
     bins->collapsed = lists[sign].collapsed;
   }
   return status;

@@ -1,6 +1,7 @@
 #include "quantile/log_index.h"
 
 #include <float.h>
+#include <stdbool.h>
 
 /* Makes bins narrower than they must be by so little: what rounding does to a value stays within
  * the accuracy. */
@@ -30,19 +31,59 @@ static double number(uint64_t bits)
   return x;
 }
 
-/* Positive numbers are ordered as their bits are. */
+/* Positive numbers are ordered as their bits are: those of the least that has an index, and those
+ * behind the largest. */
+#define LEAST_BITS (UINT64_C(1) << 52)
+#define END_BITS (UINT64_C(2047) << 52)
+
+/* Steps of Newton's method: their start is within 0.004, and each squares that. */
+#define STEPS 3
+
+/* About the bits of x with M (e + p(s)) = index: to a few units of the last place, unless rounding
+ * is unkind. */
+static uint64_t edge_bits(uint64_t multiplier, uint32_t index)
+{
+  const double m = (double)multiplier;
+  const uint64_t e = (uint64_t)((double)index * 0x1p52 / m);
+  const uint64_t rest = ((uint64_t)index << 52) - e * multiplier; /* modulo 2^64, as it is small */
+  const double f = rest <= multiplier ? (double)rest / m : -((double)(0 - rest) / m);
+  double s = f * (0.66 + 0.34 * f);
+  for (int step = 0; step < STEPS; step++) {
+    double p = s * (10 / 7.0 - s * (3 / 5.0 - s * (6 / 35.0)));
+    s -= (p - f) / (10 / 7.0 - s * (6 / 5.0 - s * (18 / 35.0)));
+  }
+  return (e << 52) + (uint64_t)(int64_t)(s * 0x1p52);
+}
+
+static bool is_reached(uint64_t multiplier, uint64_t bits, uint32_t index)
+{
+  return ps_log_index(multiplier, number(bits)) >= index;
+}
+
+/* From a guess outwards, in steps that double, then by bisection: whatever the guess is, the edge
+ * is the same. */
 double ps_log_edge(uint64_t multiplier, uint32_t index)
 {
-  uint64_t low = UINT64_C(1) << 52, high = UINT64_C(2047) << 52;
+  uint64_t guess = edge_bits(multiplier, index), step = 4;
+  guess = guess < LEAST_BITS ? LEAST_BITS : guess > END_BITS - 1 ? END_BITS - 1 : guess;
+  uint64_t low = guess, high = guess;
+  for (; high < END_BITS && !is_reached(multiplier, high, index); step *= 2) {
+    low = high + 1;
+    high = END_BITS - high > step ? high + step : END_BITS;
+  }
+  for (; low > LEAST_BITS && is_reached(multiplier, low - 1, index); step *= 2) {
+    high = low - 1;
+    low = low - LEAST_BITS > step ? low - step : LEAST_BITS;
+  }
   while (low < high) {
     uint64_t middle = low + (high - low) / 2;
-    if (ps_log_index(multiplier, number(middle)) >= index) {
+    if (is_reached(multiplier, middle, index)) {
       high = middle;
     } else {
       low = middle + 1;
     }
   }
-  return low < UINT64_C(2047) << 52 ? number(low) : DBL_MAX;
+  return low < END_BITS ? number(low) : DBL_MAX;
 }
 
 /* 2 low high / (low + high), in an order that does not overflow. */

@@ -45,7 +45,7 @@ static inline uint32_t ps_log_index(uint64_t multiplier, double x)
 double ps_log_edge(uint64_t multiplier, uint32_t index);
 
 /* The value that stands for the numbers of a bin: off by the same share of the least and of the
- * largest. O(1): two bisections. */
+ * largest. O(1). */
 double ps_log_value(uint64_t multiplier, uint32_t index);
 
 #endif
