@@ -226,11 +226,28 @@ static bool work_through(const struct variant *variant, unsigned long fail_at, b
   return reached;
 }
 
-static void check_variant(const struct variant *variant, bool keep_failing)
+static size_t size_of(const struct snapshot *snapshot)
+{
+  size_t size = 0;
+  for (int i = 0; i < SPECIMENS; i++) {
+    size += snapshot->bytes[i].size;
+  }
+  return size;
+}
+
+/* Sketches that are together larger only refuse their first request unless the test is long. */
+#define LARGE (1 << 20)
+
+static void check_variant(const struct variant *variant, bool keep_failing, bool at_length)
 {
   struct snapshot expected;
   unsigned long fail_at = 1;
   work_through(variant, 0, false, &expected);
+  if (size_of(&expected) > LARGE && !at_length) {
+    work_through(variant, fail_at, keep_failing, &expected);
+    forget_snapshot(&expected);
+    return;
+  }
   while (work_through(variant, fail_at, keep_failing, &expected)) {
     fail_at++;
   }
@@ -238,15 +255,17 @@ static void check_variant(const struct variant *variant, bool keep_failing)
   forget_snapshot(&expected);
 }
 
-int main(void)
+/* What memory_test long adds takes longer than all else together. */
+int main(int argc, char **argv)
 {
+  const bool at_length = argc > 1 && strcmp(argv[1], "long") == 0;
   size_t owners = 0;
   for (const struct variant *variant = variants; variant->kind != NULL; variant++) {
     union ps_any_sketch planned;
     plan_variant(&planned.sketch, variant);
     if (ps_owns(&planned.sketch)) {
-      check_variant(variant, false);
-      check_variant(variant, true);
+      check_variant(variant, false, at_length);
+      check_variant(variant, true, at_length);
       owners++;
     }
   }
