@@ -226,7 +226,7 @@ static bool work_through(const struct variant *variant, unsigned long fail_at, b
   return reached;
 }
 
-static size_t size_of(const struct snapshot *snapshot)
+static size_t length_of(const struct snapshot *snapshot)
 {
   size_t size = 0;
   for (int i = 0; i < SPECIMENS; i++) {
@@ -243,7 +243,7 @@ static void check_variant(const struct variant *variant, bool keep_failing, bool
   struct snapshot expected;
   unsigned long fail_at = 1;
   work_through(variant, 0, false, &expected);
-  if (size_of(&expected) > LARGE && !at_length) {
+  if (length_of(&expected) > LARGE && !at_length) {
     work_through(variant, fail_at, keep_failing, &expected);
     forget_snapshot(&expected);
     return;
