@@ -128,6 +128,9 @@ struct ps_key {
 
 /* ---- the contract ---- */
 
+/* `flat` of kinds that never are. */
+bool ps_never_flat(const struct ps_sketch *sketch);
+
 struct ps_kind {
   const char *name;
   uint8_t id;      /* in the bytes: see docs/FORMAT.md */

@@ -247,6 +247,12 @@ void ps_report_on(const struct ps_sketch *sketch, struct ps_report *report)
 
 /* ---- to bytes ---- */
 
+bool ps_never_flat(const struct ps_sketch *sketch)
+{
+  (void)sketch;
+  return false;
+}
+
 static bool is_flat(const struct ps_sketch *sketch)
 {
   return sketch->kind->flat == NULL || sketch->kind->flat(sketch);
@@ -349,6 +355,9 @@ static enum ps_status check_payload_size(const struct ps_sketch *sketch,
   bool flat = (header->flags & PS_HEADER_FLAT) != 0;
   if (!flat && (kind->flat == NULL || !ps_owns(sketch))) {
     return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a %s is always flat)", kind->name);
+  }
+  if (flat && kind->flat == ps_never_flat) {
+    return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a %s is never flat)", kind->name);
   }
   if (flat && header->payload_size != kind->size(sketch)) {
     return ps_fail(error, PS_ERR_CORRUPT,

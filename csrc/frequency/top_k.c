@@ -510,19 +510,12 @@ static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
 
 /* ---- bytes: top_k_bytes.c ---- */
 
-/* Never: keys have no fixed place. */
-static bool flat(const struct ps_sketch *sketch)
-{
-  (void)sketch;
-  return false;
-}
-
 static enum ps_status decode(struct ps_sketch *sketch, const unsigned char *bytes, uint64_t n,
                              bool is_flat, struct ps_error *error)
 {
   struct ps_top_k *top_k = (struct ps_top_k *)sketch;
-  enum ps_status status = is_flat ? ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a flat top_k)")
-                                  : ps_top_k_decode_state(top_k, bytes, n, error);
+  (void)is_flat;
+  enum ps_status status = ps_top_k_decode_state(top_k, bytes, n, error);
   if (status == PS_OK) {
     tell_held(top_k);
   } else {
@@ -560,7 +553,7 @@ const struct ps_kind ps_top_k = {
     .count = count,
     .merge = merge,
     .equal = equal,
-    .flat = flat,
+    .flat = ps_never_flat,
     .encoded_size = ps_top_k_encoded_size,
     .encode = ps_top_k_encode,
     .decode = decode,

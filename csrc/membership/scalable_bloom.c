@@ -429,12 +429,6 @@ static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
 /* ---- bytes ---- */
 
 /* The layers are several blocks, which only encode() makes one. */
-static bool flat(const struct ps_sketch *sketch)
-{
-  (void)sketch;
-  return false;
-}
-
 static uint64_t encoded_size(const struct ps_sketch *sketch)
 {
   return ps_layers_encoded_size(newest((const struct ps_scalable_bloom *)sketch));
@@ -451,9 +445,7 @@ static enum ps_status decode(struct ps_sketch *sketch, const unsigned char *byte
   struct ps_scalable_bloom *filter = (struct ps_scalable_bloom *)sketch;
   const struct ps_layer_series series = series_of(filter);
   struct ps_layer *layers;
-  if (is_flat) {
-    return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a scalable_bloom is never flat)");
-  }
+  (void)is_flat;
   enum ps_status status = ps_layers_read(sketch->memory, &series, bytes, n, &layers, error);
   set_newest(filter, layers);
   return status;
@@ -534,7 +526,7 @@ const struct ps_kind ps_scalable_bloom = {
     .count = count,
     .merge = merge,
     .equal = equal,
-    .flat = flat,
+    .flat = ps_never_flat,
     .encoded_size = encoded_size,
     .encode = encode,
     .decode = decode,

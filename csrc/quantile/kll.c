@@ -376,18 +376,10 @@ static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
 
 /* ---- bytes ---- */
 
-static bool flat(const struct ps_sketch *sketch)
-{
-  (void)sketch;
-  return false;
-}
-
 static enum ps_status decode(struct ps_sketch *base, const unsigned char *bytes, uint64_t n,
                              bool is_flat, struct ps_error *error)
 {
-  if (is_flat) {
-    return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a kll is never flat)");
-  }
+  (void)is_flat;
   enum ps_status status = init(base, error);
   if (status == PS_OK) {
     status = ps_kll_read((struct ps_kll *)base, bytes, n, error);
@@ -433,7 +425,7 @@ const struct ps_kind ps_kll = {
     .count = count,
     .merge = merge,
     .equal = equal,
-    .flat = flat,
+    .flat = ps_never_flat,
     .encoded_size = ps_kll_encoded_size,
     .encoded_max = ps_kll_encoded_max,
     .encode = ps_kll_encode,

@@ -354,18 +354,10 @@ static bool equal(const struct ps_sketch *a, const struct ps_sketch *b)
 
 /* ---- bytes ---- */
 
-static bool flat(const struct ps_sketch *sketch)
-{
-  (void)sketch;
-  return false;
-}
-
 static enum ps_status decode(struct ps_sketch *base, const unsigned char *bytes, uint64_t n,
                              bool is_flat, struct ps_error *error)
 {
-  if (is_flat) {
-    return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a tdigest is never flat)");
-  }
+  (void)is_flat;
   enum ps_status status = init(base, error);
   if (status == PS_OK) {
     status = ps_tdigest_read((struct ps_tdigest *)base, bytes, n, error);
@@ -415,7 +407,7 @@ const struct ps_kind ps_tdigest = {
     .count = count,
     .merge = merge,
     .equal = equal,
-    .flat = flat,
+    .flat = ps_never_flat,
     .encoded_size = ps_tdigest_encoded_size,
     .encoded_max = ps_tdigest_encoded_max,
     .encode = ps_tdigest_encode,
