@@ -11,8 +11,8 @@ LIBFLAG  = $(if $(filter Darwin,$(shell uname -s)),-bundle -undefined dynamic_lo
 # ---- the one list of sources: spec/build/sources_spec.lua holds csrc/ and the rockspec against it
 
 CORE = \
-  base/bytes.c base/distinct.c base/envelope.c base/hash.c base/math.c base/sketch.c \
-  base/sort.c base/status.c \
+  base/atomic.c base/bytes.c base/distinct.c base/envelope.c base/hash.c base/math.c base/sketch.c \
+  base/sharing.c base/sort.c base/status.c \
   membership/bloom.c membership/blocked_bloom.c membership/blocked_line.c \
   membership/bloom_layers.c membership/scalable_bloom.c \
   membership/counting_bloom.c \
@@ -23,20 +23,22 @@ CORE = \
   cardinality/hyperloglog.c cardinality/hyperloglog_estimate.c \
   cardinality/hyperloglog_forms.c cardinality/hyperloglog_joint.c \
   cardinality/hyperloglog_overlap.c cardinality/hyperloglog_registers.c \
-  cardinality/hyperloglog_sparse.c \
+  cardinality/hyperloglog_shared.c cardinality/hyperloglog_sparse.c \
   quantile/bins.c quantile/centroids.c quantile/ddsketch.c quantile/ddsketch_answers.c \
   quantile/ddsketch_bytes.c quantile/ddsketch_values.c quantile/kll.c quantile/kll_answers.c \
   quantile/kll_bytes.c quantile/kll_levels.c quantile/log_index.c quantile/sorted_view.c \
   quantile/sum.c quantile/tdigest.c quantile/tdigest_answers.c quantile/tdigest_bytes.c \
   similarity/minhash.c similarity/minima.c similarity/shingles.c \
   kinds.c \
-  storage/decoder.c storage/file.c storage/library.c storage/pages.c storage/random.c
+  storage/decoder.c storage/file.c storage/library.c storage/pages.c storage/random.c \
+  storage/share.c
 BINDING = \
   binding/bloom.c binding/blocked_bloom.c binding/scalable_bloom.c binding/counting_bloom.c \
   binding/cuckoo.c binding/fuse.c binding/count_min.c binding/top_k.c \
   binding/hyperloglog.c binding/tdigest.c binding/kll.c binding/ddsketch.c \
   binding/minhash.c binding/decoder.c binding/key_set.c binding/keys.c binding/lsh.c \
-  binding/module.c binding/options.c binding/quantile.c binding/sketch.c binding/storage.c
+  binding/module.c binding/options.c binding/quantile.c binding/share.c binding/sketch.c \
+  binding/storage.c
 
 # ---- Lua: LUA is an interpreter by any name or path, NAME which of LUAS it is
 
@@ -191,6 +193,11 @@ asan: ## C tests and specs under the address and undefined behaviour sanitizers
 	@$(MAKE) --no-print-directory -k B=$(B)/asan CFLAGS='$(SANITIZE)' RUN='$(PRELOAD)' RUN_C= \
 	  $(LIGHT) c-test spec
 
+tsan: ## what threads share, under the thread sanitizer
+	@$(MAKE) --no-print-directory B=$(B)/tsan CFLAGS='-O1 -g -fsanitize=thread' run-threads
+run-threads: $(B)/spec/c/share_test
+	@$< threads
+
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite
 
 valgrind: ## C tests, and the specs that are not slow, under valgrind
@@ -275,6 +282,7 @@ help: ## this list
 sources: # what the spec compares
 	@printf 'csrc/%s\n' $(CORE) $(BINDING)
 
-.PHONY: module all demo test report check spec matrix c-test lua-c-test asan valgrind bigendian \
+.PHONY: module all demo test report check spec matrix c-test lua-c-test asan tsan run-threads \
+  valgrind bigendian \
   gcstress fuzz run-fuzzers bench bench-lua coverage lint clang-format luacheck doc rock install \
   try-install clean help sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)

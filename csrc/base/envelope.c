@@ -58,6 +58,15 @@ static enum ps_status no_sketch(const unsigned char *bytes, size_t available,
   return ps_fail(error, PS_ERR_MAGIC, "not a sketch (no magic number at its start)");
 }
 
+/* What is shared is used where it lies. */
+static bool are_flags(const struct ps_header *header)
+{
+  const unsigned flags = header->flags;
+  bool live = (flags & PS_HEADER_LIVE) != 0, flat = (flags & PS_HEADER_FLAT) != 0;
+  return (flags & ~(unsigned)(PS_HEADER_FLAT | PS_HEADER_SECRET | PS_HEADER_LIVE)) == 0 &&
+         (!live || (flat && header->payload_offset == PS_PAGE_SIZE));
+}
+
 enum ps_status ps_header_read(struct ps_header *header, const unsigned char *bytes,
                               size_t available, uint64_t total, struct ps_error *error)
 {
@@ -99,8 +108,7 @@ enum ps_status ps_header_read(struct ps_header *header, const unsigned char *byt
     return ps_fail(error, PS_ERR_CHECKSUM, "header checksum mismatch");
   }
   size_t used = FIXED_SIZE + header->fields_size;
-  if (!zero(bytes + used, covered - used) ||
-      (header->flags & ~(PS_HEADER_FLAT | PS_HEADER_SECRET)) != 0) {
+  if (!zero(bytes + used, covered - used) || !are_flags(header)) {
     return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (bits set that have no meaning)");
   }
   uint64_t behind = total - header->payload_offset;

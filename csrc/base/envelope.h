@@ -34,8 +34,9 @@
 enum ps_placement { PS_TIGHT, PS_PAGED };
 
 enum ps_header_flags {
-  PS_HEADER_FLAT = 1,  /* the payload is the live form */
-  PS_HEADER_SECRET = 2 /* the seed is not to be shown */
+  PS_HEADER_FLAT = 1,   /* the payload is the live form */
+  PS_HEADER_SECRET = 2, /* the seed is not to be shown */
+  PS_HEADER_LIVE = 4    /* shared and changing: the trailer says nothing about the payload */
 };
 
 struct ps_header {

@@ -12,6 +12,9 @@
  * is not: who looks at such a payload first may have to read all of it, so that is left until
  * something is asked that depends on it. ps_derive() sees to it.
  *
+ * A payload may also be shared with others who change it at any time (base/sharing.h). It is then
+ * accessed by base/atomic.h alone, and what is derived of it is derived whenever it is asked for.
+ *
  * A kind is one constant struct ps_kind. The functions in base/sketch.h, and through them the Lua
  * binding, work on any kind by this contract alone. NULL means that the kind has no such thing or
  * is content with what the comment names. Every function that can fail checks first and writes
@@ -27,6 +30,7 @@
 
 struct ps_kind;
 struct ps_quantile_kind;
+struct ps_sharing;
 
 /* Where growable kinds get memory. resize() with new_size 0 frees; NULL for new_size > 0 is
  * refusal, and the block stays as it was. */
@@ -38,7 +42,8 @@ struct ps_memory {
 enum ps_sketch_flags {
   PS_SEED_SECRET = 1, /* the seed was drawn from the system: kept in the bytes, shown to nobody */
   PS_MAPPED = 2,      /* the payload lies in a file: not its own, and not to be written to */
-  PS_UNDERIVED = 4    /* what attach() derives is not there: to be had by ps_derive() */
+  PS_UNDERIVED = 4,   /* what attach() derives is not there: to be had by ps_derive() */
+  PS_SHARED = 8       /* the payload is not its own, and others change it while it is used */
 };
 
 struct ps_sketch {
@@ -237,6 +242,11 @@ struct ps_kind {
                                const uint64_t *weights, size_t n, size_t *changed,
                                struct ps_error *error);
   const struct ps_quantile_kind *quantiles; /* what they answer: quantile/quantile.h */
+
+  /* How others may change the payload at the same time: base/sharing.h. NULL: they may not. Then of
+   * the functions above merge(), equal(), check() and encode() are never given a shared sketch,
+   * init() and release() neither; clone() is, as the source. */
+  const struct ps_sharing *sharing;
 };
 
 #endif

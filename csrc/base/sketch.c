@@ -4,8 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/sharing.h"
 
 /* ---- fields ---- */
 
@@ -94,16 +96,21 @@ enum ps_status ps_check_limit(const struct ps_sketch *sketch, struct ps_error *e
   return PS_OK;
 }
 
+/* A payload that is neither its own nor made for it. */
+static bool is_guest(const struct ps_sketch *sketch)
+{
+  return (sketch->flags & (PS_MAPPED | PS_SHARED)) != 0;
+}
+
 bool ps_owns(const struct ps_sketch *sketch)
 {
   const struct ps_kind *kind = sketch->kind;
-  return kind->release != NULL && (sketch->flags & PS_MAPPED) == 0 &&
-         (kind->owns == NULL || kind->owns(sketch));
+  return kind->release != NULL && !is_guest(sketch) && (kind->owns == NULL || kind->owns(sketch));
 }
 
 uint64_t ps_payload_size(const struct ps_sketch *sketch)
 {
-  return ps_owns(sketch) || (sketch->flags & PS_MAPPED) ? 0 : sketch->kind->size(sketch);
+  return ps_owns(sketch) || is_guest(sketch) ? 0 : sketch->kind->size(sketch);
 }
 
 /* Gives a planned sketch its memory: the caller's payload, or a source of its own. */
@@ -132,6 +139,13 @@ void ps_plan_copy(struct ps_sketch *copy, const struct ps_sketch *source)
 enum ps_status ps_copy(struct ps_sketch *copy, const struct ps_sketch *source, void *payload,
                        struct ps_error *error)
 {
+  if (source->flags & PS_SHARED) {
+    enum ps_status status = ps_snapshot(copy, source, payload, error);
+    if (status == PS_OK) {
+      ps_derive(copy);
+    }
+    return status;
+  }
   ps_derive(source);
   ps_plan_copy(copy, source);
   if (ps_owns(copy)) {
@@ -157,7 +171,7 @@ void ps_derive(const struct ps_sketch *sketch)
   struct ps_sketch *derived = (struct ps_sketch *)(uintptr_t)sketch;
   if (sketch->flags & PS_UNDERIVED) {
     sketch->kind->attach(derived);
-    derived->flags &= ~(uint32_t)PS_UNDERIVED;
+    derived->flags &= sketch->flags & PS_SHARED ? UINT32_MAX : ~(uint32_t)PS_UNDERIVED;
   }
 }
 
@@ -169,6 +183,31 @@ uint64_t ps_count(const struct ps_sketch *sketch)
 
 /* ---- two of them ---- */
 
+static enum ps_status compare(const struct ps_sketch *a, const struct ps_sketch *b,
+                              bool only_matched, struct ps_error *error)
+{
+  for (const struct ps_field *field = a->kind->fields; field->name != NULL; field++) {
+    if ((field->matched || !only_matched) && field_bits(a, field) != field_bits(b, field)) {
+      return ps_fail(error, PS_ERR_MISMATCH, "%s mismatch (expected %.16g, got %.16g)", field->name,
+                     field_number(a, field), field_number(b, field));
+    }
+  }
+  if ((a->kind->hash_id != PS_HASH_NONE || !only_matched) && a->seed != b->seed) {
+    if ((a->flags | b->flags) & PS_SEED_SECRET) {
+      return ps_fail(error, PS_ERR_MISMATCH, "seed mismatch (at least one is secret)");
+    }
+    return ps_fail(error, PS_ERR_MISMATCH, "seed mismatch (expected %" PRIu64 ", got %" PRIu64 ")",
+                   a->seed, b->seed);
+  }
+  return PS_OK;
+}
+
+enum ps_status ps_same_parameters(const struct ps_sketch *a, const struct ps_sketch *b,
+                                  struct ps_error *error)
+{
+  return compare(a, b, false, error);
+}
+
 enum ps_status ps_compatible(const struct ps_sketch *a, const struct ps_sketch *b,
                              struct ps_error *error)
 {
@@ -179,20 +218,7 @@ enum ps_status ps_compatible(const struct ps_sketch *a, const struct ps_sketch *
   if (a->kind->merge == NULL) {
     return ps_fail(error, PS_ERR_ARGUMENT, "a %s does not merge", a->kind->name);
   }
-  for (const struct ps_field *field = a->kind->fields; field->name != NULL; field++) {
-    if (field->matched && field_bits(a, field) != field_bits(b, field)) {
-      return ps_fail(error, PS_ERR_MISMATCH, "%s mismatch (expected %.16g, got %.16g)", field->name,
-                     field_number(a, field), field_number(b, field));
-    }
-  }
-  if (a->kind->hash_id != PS_HASH_NONE && a->seed != b->seed) {
-    if ((a->flags | b->flags) & PS_SEED_SECRET) {
-      return ps_fail(error, PS_ERR_MISMATCH, "seed mismatch (at least one is secret)");
-    }
-    return ps_fail(error, PS_ERR_MISMATCH, "seed mismatch (expected %" PRIu64 ", got %" PRIu64 ")",
-                   a->seed, b->seed);
-  }
-  return PS_OK;
+  return compare(a, b, true, error);
 }
 
 enum ps_status ps_merge(struct ps_sketch *target, const struct ps_sketch *source,
@@ -258,11 +284,27 @@ static bool is_flat(const struct ps_sketch *sketch)
   return sketch->kind->flat == NULL || sketch->kind->flat(sketch);
 }
 
-/* What a sketch owns it may move while it grows, so an encoder that outlives a call needs a copy.
- */
+void ps_header_of(const struct ps_sketch *sketch, struct ps_header *header)
+{
+  const struct ps_kind *kind = sketch->kind;
+  header->kind_id = kind->id;
+  header->hash_id = kind->hash_id;
+  header->seed = sketch->seed;
+  if (sketch->flags & PS_SEED_SECRET) {
+    header->flags |= PS_HEADER_SECRET;
+  }
+  struct ps_writer writer = ps_writer_over(header->fields, sizeof header->fields);
+  for (const struct ps_field *field = kind->fields; field->name != NULL; field++) {
+    ps_write(&writer, field_bits(sketch, field), field_width[field->type]);
+  }
+  header->fields_size = (uint32_t)(writer.at - header->fields);
+}
+
+/* What a sketch owns it may move while it grows, so an encoder that outlives a call needs a copy;
+ * and what is shared in another form has to be brought into that of the bytes. */
 static bool stays_in_place(const struct ps_sketch *sketch)
 {
-  return is_flat(sketch) && !ps_owns(sketch);
+  return is_flat(sketch) && !ps_owns(sketch) && !ps_has_shared_form(sketch);
 }
 
 static uint64_t stored_size(const struct ps_sketch *sketch)
@@ -279,31 +321,19 @@ void ps_encoder_start(struct ps_encoder *encoder, const struct ps_sketch *sketch
                       enum ps_placement placement, void *scratch)
 {
   const struct ps_kind *kind = sketch->kind;
-  struct ps_header header = {
-      .kind_id = kind->id,
-      .hash_id = kind->hash_id,
-      .seed = sketch->seed,
-  };
-  if (sketch->flags & PS_SEED_SECRET) {
-    header.flags |= PS_HEADER_SECRET;
-  }
-  if (is_flat(sketch)) {
-    header.flags |= PS_HEADER_FLAT;
-  }
+  struct ps_header header = {.flags = is_flat(sketch) ? PS_HEADER_FLAT : 0};
   encoder->payload_size = stored_size(sketch);
   encoder->payload = stays_in_place(sketch) ? sketch->payload : scratch;
+  encoder->is_shared = stays_in_place(sketch) && (sketch->flags & PS_SHARED) != 0;
   if (!is_flat(sketch)) {
     kind->encode(sketch, scratch);
+  } else if (ps_has_shared_form(sketch)) {
+    ps_gather(sketch, scratch);
   } else if (!stays_in_place(sketch)) {
     memcpy(scratch, sketch->payload, encoder->payload_size);
   }
   header.payload_size = encoder->payload_size;
-
-  struct ps_writer writer = ps_writer_over(header.fields, sizeof header.fields);
-  for (const struct ps_field *field = kind->fields; field->name != NULL; field++) {
-    ps_write(&writer, field_bits(sketch, field), field_width[field->type]);
-  }
-  header.fields_size = (uint32_t)(writer.at - header.fields);
+  ps_header_of(sketch, &header);
 
   encoder->header_size = ps_header_write(&header, placement, encoder->header);
   encoder->total = encoder->header_size + encoder->payload_size + PS_TRAILER_SIZE;
@@ -333,7 +363,11 @@ size_t ps_encoder_read(struct ps_encoder *encoder, void *bytes, size_t size)
       left = encoder->total - at;
     }
     size_t n = left < size ? (size_t)left : size;
-    memcpy(to, from, n);
+    if (encoder->is_shared && at >= encoder->header_size && at < payload_end) {
+      ps_atomic_copy(to, from, n);
+    } else {
+      memcpy(to, from, n);
+    }
     if (at >= encoder->header_size && at < payload_end) {
       XXH3_64bits_update(&encoder->hash, to, n);
     }
@@ -359,10 +393,15 @@ static enum ps_status check_payload_size(const struct ps_sketch *sketch,
   if (flat && kind->flat == ps_never_flat) {
     return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (a %s is never flat)", kind->name);
   }
-  if (flat && header->payload_size != kind->size(sketch)) {
+  const bool live = (header->flags & PS_HEADER_LIVE) != 0;
+  if (live && ps_check_sharable(sketch, error) != PS_OK) {
+    return ps_fail(error, PS_ERR_CORRUPT, "corrupt header (such a %s is never shared)", kind->name);
+  }
+  const uint64_t size = live ? ps_shared_size(sketch) : kind->size(sketch);
+  if (flat && header->payload_size != size) {
     return ps_fail(error, PS_ERR_CORRUPT,
-                   "corrupt header (expected %" PRIu64 " bytes of payload, got %" PRIu64 ")",
-                   kind->size(sketch), header->payload_size);
+                   "corrupt header (expected %" PRIu64 " bytes of payload, got %" PRIu64 ")", size,
+                   header->payload_size);
   }
   if (!flat && kind->encoded_max != NULL && header->payload_size > kind->encoded_max(sketch)) {
     return ps_fail(error, PS_ERR_CORRUPT,
@@ -415,7 +454,8 @@ enum ps_status ps_decode_plan(struct ps_sketch *sketch, const struct ps_kind *ki
 
 bool ps_plan_mapped(struct ps_sketch *sketch, const struct ps_header *header)
 {
-  bool fits = (header->flags & PS_HEADER_FLAT) != 0 && header->payload_offset == PS_PAGE_SIZE &&
+  bool fits = (header->flags & (PS_HEADER_FLAT | PS_HEADER_LIVE)) == PS_HEADER_FLAT &&
+              header->payload_offset == PS_PAGE_SIZE &&
               (!ps_owns(sketch) || sketch->kind->adopt != NULL);
   if (fits) {
     sketch->flags |= PS_MAPPED;
@@ -428,6 +468,9 @@ static enum ps_status take_in(struct ps_sketch *sketch, const struct ps_header *
                               const unsigned char *bytes, struct ps_error *error)
 {
   const struct ps_kind *kind = sketch->kind;
+  if (header->flags & PS_HEADER_LIVE) {
+    return ps_take_shared(sketch, bytes, error);
+  }
   if (ps_owns(sketch)) {
     bool flat = (header->flags & PS_HEADER_FLAT) != 0;
     return kind->decode(sketch, bytes, header->payload_size, flat, error);
@@ -451,7 +494,7 @@ static enum ps_status decode_state(struct ps_sketch *sketch, const struct ps_hea
                                    struct ps_error *error)
 {
   enum ps_status status = PS_OK;
-  if (trailer != NULL) {
+  if (trailer != NULL && (header->flags & PS_HEADER_LIVE) == 0) {
     status = ps_trailer_check(ps_hash(bytes, header->payload_size, 0), trailer, error);
   }
   if (status == PS_OK) {

@@ -20,8 +20,8 @@ enum ps_status ps_check_limit(const struct ps_sketch *sketch, struct ps_error *e
 /* Does the sketch, planned or made, own its memory? The payload of one that does may move. */
 bool ps_owns(const struct ps_sketch *sketch);
 
-/* Bytes of zeroed memory, best at a multiple of 64, that the caller owes ps_init(), ps_copy() and
- * ps_decode(); 0 for sketches that own their memory, and for mapped ones. */
+/* Bytes of zeroed memory, at a multiple of 8 and best of 64, that the caller owes ps_init(),
+ * ps_copy() and ps_decode(); 0 for sketches that own their memory, and for mapped ones. */
 uint64_t ps_payload_size(const struct ps_sketch *sketch);
 
 /* Makes a planned sketch an empty one. `memory` may be NULL for one that does not own its memory,
@@ -43,10 +43,15 @@ void ps_release(struct ps_sketch *sketch);
  * sketch is asked, else O(1). To whoever asks the sketch is the same before and after. */
 void ps_derive(const struct ps_sketch *sketch);
 
+/* Are all the parameters of two sketches of the same kind the same, the seed too? PS_ERR_MISMATCH,
+ * with a message that names the field. */
+enum ps_status ps_same_parameters(const struct ps_sketch *a, const struct ps_sketch *b,
+                                  struct ps_error *error);
+
 /* How many items it stands for. */
 uint64_t ps_count(const struct ps_sketch *sketch);
 
-/* ---- two of them ---- */
+/* ---- two of them: neither shared ---- */
 
 /* Would they merge? PS_OK, PS_ERR_KIND, PS_ERR_MISMATCH with a message that names the field, or
  * PS_ERR_ARGUMENT for kinds that do not merge. */
@@ -76,12 +81,16 @@ struct ps_encoder {
   XXH3_state_t hash;
   const unsigned char *payload;
   uint64_t payload_size;
+  bool is_shared; /* others change the payload */
   uint64_t total; /* bytes in all */
   uint64_t at;    /* bytes handed out */
   size_t header_size;
   unsigned char trailer[PS_TRAILER_SIZE];
   unsigned char header[PS_PAGE_SIZE];
 };
+
+/* The header of a sketch whose payload is as large and of such flags as it says. */
+void ps_header_of(const struct ps_sketch *sketch, struct ps_header *header);
 
 /* Bytes of scratch that ps_encoder_start() needs; 0 for a flat payload that stays in place. */
 uint64_t ps_encoder_scratch(const struct ps_sketch *sketch);
@@ -108,7 +117,8 @@ enum ps_status ps_decode_plan(struct ps_sketch *sketch, const struct ps_kind *ki
 bool ps_plan_mapped(struct ps_sketch *sketch, const struct ps_header *header);
 
 /* Sets the planned sketch up from the header's payload_size bytes at `bytes` and the trailer, which
- * is NULL when their checksum is known to be right or nobody asks. `payload` may be where `bytes`
+ * is NULL when their checksum is known to be right or nobody asks; nobody does of a payload that
+ * was shared while it was read. `payload` may be where `bytes`
  * already are; of a mapped sketch it is, and nothing is written there, nor read but by the kind's
  * check(). PS_ERR_CHECKSUM, PS_ERR_CORRUPT, PS_ERR_MEMORY; the sketch is then closed. */
 enum ps_status ps_decode(struct ps_sketch *sketch, const struct ps_header *header,

@@ -66,6 +66,10 @@ static int bloom_jaccard(lua_State *L)
   if (ps_compatible(&a->sketch, &b->sketch, &error) != PS_OK) {
     return psl_raise(L, 2, &error);
   }
+  a = psl_still(L, 1);
+  b = psl_still(L, 2);
+  psl_check_open(L, &a->sketch);
+  psl_check_open(L, &b->sketch);
   lua_pushnumber(L, ps_bloom_jaccard(a, b));
   return 1;
 }

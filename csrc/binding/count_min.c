@@ -110,7 +110,12 @@ static int count_min_inner_product(lua_State *L)
 {
   struct ps_error error;
   double product;
-  if (ps_count_min_inner_product(psl_self(L), psl_check_same(L, 2), &product, &error) != PS_OK) {
+  psl_self(L);
+  psl_check_same(L, 2);
+  const struct ps_count_min *a = psl_still(L, 1), *b = psl_still(L, 2);
+  psl_check_open(L, &a->sketch);
+  psl_check_open(L, &b->sketch);
+  if (ps_count_min_inner_product(a, b, &product, &error) != PS_OK) {
     return psl_raise(L, 2, &error);
   }
   lua_pushnumber(L, product);

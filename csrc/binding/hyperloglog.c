@@ -111,6 +111,7 @@ static int hyperloglog_fold(lua_State *L)
                          lua_pushfstring(L, "precision out of range (expected %d to %d, got %s)",
                                          PS_HYPERLOGLOG_PRECISION_MIN, (int)hll->precision, got));
   }
+  hll = psl_still(L, 1);
   struct ps_hyperloglog planned;
   ps_plan_copy(&planned.sketch, &hll->sketch);
   planned.precision = (uint8_t)asked;
@@ -133,6 +134,10 @@ static struct ps_overlap overlap(lua_State *L)
     psl_raise(L, 2, &error);
   }
   luaL_argcheck(L, lua_isnoneornil(L, 3), 3, "only two sketches can be compared");
+  a = psl_still(L, 1);
+  b = psl_still(L, 2);
+  psl_check_open(L, &a->sketch);
+  psl_check_open(L, &b->sketch);
   return ps_hyperloglog_overlap(a, b);
 }
 

@@ -168,9 +168,9 @@ A new sketch that stands for all of these together, as @{sketch:union} makes it.
 */
 
 static const luaL_Reg functions[] = {
-    {"decode", psl_decode},   {"load", psl_load}, {"union", psl_union},
-    {"kind", kind_of},        {"hash", hash},     {"plan", plan},
-    {"max_bytes", max_bytes}, {"open", psl_open}, {NULL, NULL},
+    {"decode", psl_decode}, {"load", psl_load}, {"union", psl_union},     {"kind", kind_of},
+    {"hash", hash},         {"plan", plan},     {"max_bytes", max_bytes}, {"open", psl_open},
+    {"share", psl_share},   {NULL, NULL},
 };
 
 __attribute__((visibility("default"))) int luaopen_probsketch_core(lua_State *L);

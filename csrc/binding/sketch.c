@@ -80,6 +80,13 @@ int psl_bad_self(lua_State *L)
   return 0;
 }
 
+int psl_refuse_shared(lua_State *L, const char *what, const char *advice)
+{
+  const struct psl_box *box = lua_touserdata(L, 1);
+  return luaL_argerror(
+      L, 1, lua_pushfstring(L, "a shared %s is not %s: %s", box->sketch.kind->name, what, advice));
+}
+
 int psl_read_only(lua_State *L)
 {
   const struct psl_box *box = lua_touserdata(L, 1);
@@ -87,6 +94,17 @@ int psl_read_only(lua_State *L)
                        lua_pushfstring(L,
                                        "the %s is read-only, mapped from a file; copy() it first",
                                        box->sketch.kind->name));
+}
+
+const void *psl_still(lua_State *L, int index)
+{
+  const struct psl_box *box = lua_touserdata(L, index);
+  if ((box->sketch.flags & PS_SHARED) == 0 || box->sketch.payload == NULL) {
+    return &box->sketch;
+  }
+  const struct ps_sketch *copy = psl_push_copy(L, &box->sketch);
+  lua_replace(L, index);
+  return copy;
 }
 
 /* ---- making ---- */
@@ -285,10 +303,11 @@ static void push_kept(lua_State *L, const struct kept_value *value)
   }
 }
 
-/* Of a mapped sketch the payload is the system's. */
+/* Of a mapped or shared sketch the payload is the system's. */
 static uint64_t bytes_of(const struct psl_box *box)
 {
-  return head_of(&box->sketch) + (box->sketch.flags & PS_MAPPED ? 0 : box->sketch.held);
+  return head_of(&box->sketch) +
+         (box->sketch.flags & (PS_MAPPED | PS_SHARED) ? 0 : box->sketch.held);
 }
 
 void psl_push_report(lua_State *L, const struct ps_sketch *sketch, uint64_t bytes)
@@ -323,8 +342,9 @@ Methods of every sketch
 The number of items the sketch stands for; also `#sketch`. Estimated distinct keys for
 the bloom kinds and hyperloglog, the distinct keys themselves for fuse, the keys that are in for
 cuckoo, the total of all counts for count_min and top_k, of all weights for tdigest, kll and
-ddsketch; estimated distinct tokens for minhash. O(1), O(hashes) for minhash, and
-O(size) for the first time that a file of @{probsketch.open} is asked.
+ddsketch; estimated distinct tokens for minhash. O(1), O(hashes) for minhash,
+O(size) for the first time that a file of @{probsketch.open} is asked, and each time for a bloom
+kind, hyperloglog or ddsketch of @{probsketch.share}.
 @function sketch:count
 @treturn integer at most 2^53
 */
@@ -340,6 +360,11 @@ static int sketch_count(lua_State *L)
 static int check_mergeable(lua_State *L, const struct ps_sketch *sketch)
 {
   int n = lua_gettop(L);
+  for (int i = 2; i <= n; i++) {
+    psl_check(L, i);
+    psl_still(L, i);
+  }
+  psl_check_open(L, sketch);
   for (int i = 2; i <= n; i++) {
     struct ps_error error;
     if (ps_compatible(sketch, psl_check(L, i), &error) != PS_OK) {
@@ -383,11 +408,15 @@ each.
 @param other a sketch of the same kind, parameters and seed
 @param ... more of them
 @return the sketch itself
-@raise when one of them does not fit, naming the field; then nothing is changed
+@raise when one of them does not fit, naming the field; then nothing is changed. On a sketch that is
+shared
 */
 static int sketch_merge(lua_State *L)
 {
   struct ps_sketch *sketch = psl_self_to_change(L);
+  if (sketch->flags & PS_SHARED) {
+    psl_refuse_shared(L, "merged into", "merge into a copy()");
+  }
   psl_check(L, 2);
   int n = check_mergeable(L, sketch);
   if (n > 2 && sketch->kind->may_refuse) {
@@ -473,24 +502,26 @@ static int sketch_clear(lua_State *L)
 }
 
 /***
-What the sketch is and how it stands: its kind, parameters, `bytes` held, whether it is `mapped`,
-and the error it has now.
+What the sketch is and how it stands: its kind, parameters, `bytes` held, whether it is `mapped`
+or `shared`, and the error it has now.
 @function sketch:info
 @treturn table new, plain; the fields of each kind are in the guide
 */
 static int sketch_info(lua_State *L)
 {
   const struct ps_sketch *sketch = psl_self(L);
-  const bool mapped = (sketch->flags & PS_MAPPED) != 0;
+  const bool mapped = (sketch->flags & PS_MAPPED) != 0, shared = (sketch->flags & PS_SHARED) != 0;
   psl_push_report(L, sketch, bytes_of(lua_touserdata(L, 1)));
   lua_pushboolean(L, mapped);
   lua_setfield(L, -2, "mapped");
+  lua_pushboolean(L, shared);
+  lua_setfield(L, -2, "shared");
   return 1;
 }
 
 /***
-The memory that the sketch holds; of a mapped one that is not the file, which is the system's and
-there once for all processes. O(1).
+The memory that the sketch holds; of a mapped or shared one that is not the file or the region,
+which is the system's and there once for all processes. O(1).
 @function sketch:bytes
 @treturn integer bytes
 */
@@ -532,8 +563,14 @@ static int sketch_close(lua_State *L)
 
 static int sketch_equal(lua_State *L)
 {
-  struct psl_box *a = psl_test(L, 1), *b = psl_test(L, 2);
-  lua_pushboolean(L, a != NULL && b != NULL && ps_equal(&a->sketch, &b->sketch));
+  bool both = psl_test(L, 1) != NULL && psl_test(L, 2) != NULL;
+  if (both) {
+    psl_still(L, 1);
+    psl_still(L, 2);
+    const struct psl_box *a = lua_touserdata(L, 1), *b = lua_touserdata(L, 2);
+    both = ps_equal(&a->sketch, &b->sketch);
+  }
+  lua_pushboolean(L, both);
   return 1;
 }
 

@@ -20,9 +20,9 @@ struct psl_state {
  * on huge pages; LuaJIT refuses userdata of 2 GiB. */
 #define PSL_PAGES_FROM (UINT64_C(4) << 20)
 
-/* The userdata: where a large payload lives, or the file of a mapped one, then the kind's own
- * struct, then a small payload at a multiple of 64. A handle is closed (payload NULL) until it owns
- * everything it needs. */
+/* The userdata: where a large payload lives, or the file of a mapped or shared one, then the kind's
+ * own struct, then a small payload at a multiple of 64. A handle is closed (payload NULL) until it
+ * owns everything it needs. */
 struct psl_box {
   struct ps_pages pages;
   struct ps_sketch sketch;
@@ -50,6 +50,13 @@ static inline struct psl_state *psl_state(lua_State *L)
 
 /* Raises what is wrong with argument 1: another type, or closed. */
 int psl_bad_self(lua_State *L);
+
+/* The sketch at `index`, or of one that is shared a copy, which takes its place on the stack: for
+ * what goes over all of a sketch. Making it may close other sketches. */
+const void *psl_still(lua_State *L, int index);
+
+/* Raises that argument 1 is shared: what is not done to such a sketch, and what to do instead. */
+int psl_refuse_shared(lua_State *L, const char *what, const char *advice);
 
 /* Raises that argument 1 is read-only. */
 int psl_read_only(lua_State *L);

@@ -13,7 +13,7 @@ Sketches to and from strings and files.
 #include "kinds.h"
 #include "storage/file.h"
 
-static const char *check_path(lua_State *L, int index)
+const char *psl_check_path(lua_State *L, int index)
 {
   size_t length;
   luaL_checktype(L, index, LUA_TSTRING);
@@ -125,7 +125,7 @@ int psl_save(lua_State *L)
   alignas(64) struct ps_encoder encoder;
   struct ps_error error;
   const struct ps_sketch *sketch = psl_self(L);
-  const char *path = check_path(L, 2);
+  const char *path = psl_check_path(L, 2);
   start(L, &encoder, sketch, PS_PAGED);
   if (ps_file_save(path, &encoder, &error) != PS_OK) {
     return psl_fail(L, &error);
@@ -218,11 +218,11 @@ static struct ps_file *push_file(lua_State *L)
 }
 
 /* Opens the file in `path`, and reads its header. */
-static enum ps_status open_and_plan(lua_State *L, struct ps_file *file, enum ps_links links,
+static enum ps_status open_and_plan(lua_State *L, struct ps_file *file, enum ps_access access,
                                     const struct ps_kind *wanted, struct ps_header *header,
                                     struct ps_sketch *planned, struct ps_error *error)
 {
-  enum ps_status status = ps_file_open(file, lua_tostring(L, 1), links, header, error);
+  enum ps_status status = ps_file_open(file, lua_tostring(L, 1), access, header, error);
   return status != PS_OK ? status : plan(L, planned, header, wanted, error);
 }
 
@@ -239,7 +239,7 @@ int psl_load(lua_State *L)
   struct ps_error error;
   struct ps_header header;
   union ps_any_sketch planned;
-  check_path(L, 1);
+  psl_check_path(L, 1);
   const struct ps_kind *wanted = psl_optional_kind(L, 2);
   struct ps_file *file = push_file(L);
   enum ps_status status =
@@ -354,7 +354,7 @@ int psl_open(lua_State *L)
   struct ps_error error;
   struct ps_header header;
   union ps_any_sketch planned;
-  check_path(L, 1);
+  psl_check_path(L, 1);
   const struct open_options options = check_open_options(L);
   struct ps_file *file = push_file(L);
   enum ps_status status =

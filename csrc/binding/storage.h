@@ -13,6 +13,10 @@ int psl_save(lua_State *L);
 int psl_decode(lua_State *L);
 int psl_load(lua_State *L);
 int psl_open(lua_State *L);
+int psl_share(lua_State *L);
+
+/* Argument `index` as a path. */
+const char *psl_check_path(lua_State *L, int index);
 
 /* Pushes ps.decoder(). `state` is the index of the state's userdata. */
 void psl_push_decoder_constructor(lua_State *L, int state);

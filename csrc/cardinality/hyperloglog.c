@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/sharing.h"
 #include "cardinality/hyperloglog_forms.h"
 
 #define PRECISION_DEFAULT 14
@@ -77,7 +78,11 @@ static enum ps_status init(struct ps_sketch *sketch, struct ps_error *error)
 
 static void clear(struct ps_sketch *sketch)
 {
-  ps_form_clear((struct ps_hyperloglog *)sketch);
+  if (sketch->flags & PS_SHARED) {
+    ps_atomic_clear(sketch->payload, sketch->held);
+  } else {
+    ps_form_clear((struct ps_hyperloglog *)sketch);
+  }
 }
 
 static void release(struct ps_sketch *sketch)
@@ -89,11 +94,54 @@ static void release(struct ps_sketch *sketch)
   sketch->held = 0;
 }
 
+/* ---- shared: each register in a byte of its own ---- */
+
+static enum ps_status check_sharable(const struct ps_sketch *sketch, struct ps_error *error)
+{
+  if (((const struct ps_hyperloglog *)sketch)->hip) {
+    return ps_fail(
+        error, PS_ERR_ARGUMENT,
+        "a hyperloglog with hip is not shared, its sum would lose keys: make it without, "
+        "or keep one per worker and merge");
+  }
+  return PS_OK;
+}
+
+static uint64_t shared_size(const struct ps_sketch *sketch)
+{
+  return UINT64_C(1) << ((const struct ps_hyperloglog *)sketch)->precision;
+}
+
+static void spread(const struct ps_sketch *sketch, unsigned char *shared)
+{
+  const struct ps_hyperloglog *hll = (const struct ps_hyperloglog *)sketch;
+  if (hll->dense) {
+    ps_shared_registers_spread(shared, sketch->payload, hll->precision);
+    return;
+  }
+  uint32_t i = 0;
+  for (uint32_t entry; (entry = ps_sparse_next(ps_form_slots(hll), &i)) != 0;) {
+    ps_shared_registers_add(shared, hll->precision, ps_sparse_hash(entry));
+  }
+}
+
+static void gather(const struct ps_sketch *sketch, unsigned char *flat)
+{
+  ps_shared_registers_gather(flat, sketch->payload,
+                             ((const struct ps_hyperloglog *)sketch)->precision);
+}
+
+static const struct ps_sharing sharing = {check_sharable, shared_size, spread, gather};
+
+/* ---- memory: copies ---- */
+
 static enum ps_status clone(struct ps_sketch *copy, const struct ps_sketch *source,
                             struct ps_error *error)
 {
   enum ps_status status = ps_form_take((struct ps_hyperloglog *)copy, error);
-  if (status == PS_OK) {
+  if (status == PS_OK && (source->flags & PS_SHARED) != 0) {
+    gather(source, copy->payload);
+  } else if (status == PS_OK) {
     memcpy(copy->payload, source->payload, copy->held);
   }
   return status;
@@ -302,7 +350,9 @@ static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *err
 static void attach(struct ps_sketch *sketch)
 {
   struct ps_hyperloglog *hll = (struct ps_hyperloglog *)sketch;
-  if (hll->dense) {
+  if (sketch->flags & PS_SHARED) {
+    hll->tally = ps_shared_registers_tally(sketch->payload, hll->precision);
+  } else if (hll->dense) {
     hll->tally = ps_registers_tally(sketch->payload, hll->precision);
   }
 }
@@ -363,4 +413,5 @@ const struct ps_kind ps_hyperloglog = {
     .describe = describe,
     .inspect = inspect,
     .add_hashes = add_hashes,
+    .sharing = &sharing,
 };

@@ -23,6 +23,7 @@
 #include "base/kind.h"
 #include "cardinality/hyperloglog_hip.h"
 #include "cardinality/hyperloglog_registers.h"
+#include "cardinality/hyperloglog_shared.h"
 
 #define PS_HYPERLOGLOG_PRECISION_MIN 4
 #define PS_HYPERLOGLOG_PRECISION_MAX 18
@@ -49,6 +50,10 @@ enum ps_status ps_hyperloglog_add_sparse(struct ps_hyperloglog *hll, uint64_t ha
 static inline enum ps_status ps_hyperloglog_add(struct ps_hyperloglog *hll, uint64_t hash,
                                                 bool *changed, struct ps_error *error)
 {
+  if (hll->sketch.flags & PS_SHARED) {
+    *changed = ps_shared_registers_add(hll->sketch.payload, hll->precision, hash);
+    return PS_OK;
+  }
   if (hll->dense) {
     uint64_t open = hll->tally.open;
     *changed = ps_registers_add(hll->sketch.payload, hll->precision, &hll->tally, hash);

@@ -100,7 +100,7 @@ static double most_shared(double expected, double z)
 void ps_hyperloglog_bounds(const struct ps_hyperloglog *hll, double z, double *low, double *high)
 {
   double n = ps_hyperloglog_estimate(hll);
-  if (hll->dense) {
+  if (hll->dense) { /* and its tally that of the estimate */
     double used = (double)((UINT32_C(1) << hll->precision) - hll->tally.zeros);
     double error = z * ps_hyperloglog_standard_error(hll);
     *low = fmax(used, n / (1 + error));

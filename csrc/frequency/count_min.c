@@ -4,8 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/bytes.h"
+#include "base/atomic.h"
 #include "base/hash.h"
+#include "base/sharing.h"
 #include "base/sketch.h"
 
 #define E 2.71828182845904523536
@@ -176,7 +177,7 @@ static inline unsigned char *cells_start(const struct ps_count_min *sketch)
 }
 
 /* The same for functions over the counters of one key, which also take the depth: constant, and
- * their loops unrolled, for what a delta of 0.01 asks for. */
+ * their loops unrolled, for what a delta of 0.01 asks for. They ask counters that may be shared. */
 #define PER_SHAPE(sketch, call)                                                                    \
   ((sketch)->counter_bits == 32   ? (sketch)->depth == 5 ? call(4, 5) : call(4, (sketch)->depth)   \
      : (sketch)->counter_bits == 16 ? call(2, (sketch)->depth)                                     \
@@ -198,6 +199,18 @@ static inline uint64_t add_up(struct ps_count_min *sketch, uint64_t a, uint64_t 
   return a + b;
 }
 
+/* The same with a counter, or the total, that others add to at the same time. */
+static inline __attribute__((always_inline)) uint64_t add_shared_up(struct ps_count_min *sketch,
+                                                                    unsigned char *at, uint64_t n,
+                                                                    uint64_t limit, unsigned width)
+{
+  uint64_t before = ps_atomic_add(at, n, limit, width);
+  if (__builtin_expect(n > limit - before, 0)) {
+    ps_atomic_or(sketch->sketch.payload + SATURATED_AT, 1);
+  }
+  return ps_add_saturating(before, n, limit);
+}
+
 static inline __attribute__((always_inline)) uint64_t
 smallest(const struct ps_count_min *sketch, uint64_t hash, unsigned width, uint32_t depth)
 {
@@ -206,14 +219,16 @@ smallest(const struct ps_count_min *sketch, uint64_t hash, unsigned width, uint3
   uint64_t h = ps_hash_first(hash), least = UINT64_MAX;
 #pragma GCC unroll 5
   for (uint32_t i = 0; i < depth; i++, h = ps_hash_next(h), row += size_of_row) {
-    uint64_t x = load(row + ps_hash_place(h, n) * width, width);
+    uint64_t x = ps_atomic_load(row + ps_hash_place(h, n) * width, width);
     least = x < least ? x : least;
   }
   return least;
 }
 
-static inline __attribute__((always_inline)) uint64_t
-add_plain(struct ps_count_min *sketch, uint64_t hash, uint64_t n, unsigned width, uint32_t depth)
+static inline __attribute__((always_inline)) uint64_t add_plain(struct ps_count_min *sketch,
+                                                                uint64_t hash, uint64_t n,
+                                                                bool shared, unsigned width,
+                                                                uint32_t depth)
 {
   const uint64_t w = sketch->width, size_of_row = w * width;
   unsigned char *row = cells_start(sketch);
@@ -221,8 +236,13 @@ add_plain(struct ps_count_min *sketch, uint64_t hash, uint64_t n, unsigned width
 #pragma GCC unroll 5
   for (uint32_t i = 0; i < depth; i++, h = ps_hash_next(h), row += size_of_row) {
     unsigned char *cell = row + ps_hash_place(h, w) * width;
-    uint64_t x = add_up(sketch, load(cell, width), n, limit_of(width));
-    store(cell, x, width);
+    uint64_t x;
+    if (shared) {
+      x = add_shared_up(sketch, cell, n, limit_of(width), width);
+    } else {
+      x = add_up(sketch, load(cell, width), n, limit_of(width));
+      store(cell, x, width);
+    }
     least = x < least ? x : least;
   }
   return least;
@@ -262,10 +282,15 @@ uint64_t ps_count_min_frequency(const struct ps_count_min *sketch, uint64_t hash
 
 uint64_t ps_count_min_add(struct ps_count_min *sketch, uint64_t hash, uint64_t n)
 {
-#define ADD_PLAIN(width, depth) add_plain(sketch, hash, n, width, depth)
+#define ADD_PLAIN(width, depth) add_plain(sketch, hash, n, false, width, depth)
+#define ADD_SHARED(width, depth) add_plain(sketch, hash, n, true, width, depth)
 #define ADD_CONSERVATIVE(width, depth)                                                             \
   ps_add_saturating(add_conservative(sketch, hash, n, UINT64_MAX, width, depth), n, limit_of(width))
   unsigned char *total = sketch->sketch.payload + TOTAL_AT;
+  if (sketch->sketch.flags & PS_SHARED) {
+    add_shared_up(sketch, total, n, PS_COUNT_MAX, 8);
+    return PER_SHAPE(sketch, ADD_SHARED);
+  }
   ps_store64(total, add_up(sketch, ps_load64(total), n, PS_COUNT_MAX));
   return sketch->conservative ? PER_SHAPE(sketch, ADD_CONSERVATIVE) : PER_SHAPE(sketch, ADD_PLAIN);
 }
@@ -316,12 +341,12 @@ static enum ps_status add_hashes(struct ps_sketch *base, const uint64_t *hashes,
 
 uint64_t ps_count_min_total(const struct ps_count_min *sketch)
 {
-  return ps_load64(sketch->sketch.payload + TOTAL_AT);
+  return ps_atomic_load(sketch->sketch.payload + TOTAL_AT, 8);
 }
 
 bool ps_count_min_saturated(const struct ps_count_min *sketch)
 {
-  return ps_load64(sketch->sketch.payload + SATURATED_AT) != 0;
+  return ps_atomic_load(sketch->sketch.payload + SATURATED_AT, 8) != 0;
 }
 
 double ps_count_min_error_bound(const struct ps_count_min *sketch)
@@ -336,9 +361,21 @@ static inline uint64_t decayed(uint64_t count, double factor)
   return (uint64_t)(int64_t)((double)(int64_t)count * factor);
 }
 
+static inline void decay_shared(unsigned char *cell, double factor, unsigned width)
+{
+  uint64_t x = ps_atomic_load(cell, width);
+  while (!ps_atomic_replace(cell, &x, decayed(x, factor), width)) {
+  }
+}
+
 static inline int decay_cells(struct ps_count_min *sketch, double factor, unsigned width)
 {
   unsigned char *cell = cells_start(sketch), *end = cell + cells(sketch) * width;
+  if (sketch->sketch.flags & PS_SHARED) {
+    for (; cell < end; cell += width) {
+      decay_shared(cell, factor, width);
+    }
+  }
   for (; cell < end; cell += width) {
     store(cell, decayed(load(cell, width), factor), width);
   }
@@ -350,7 +387,11 @@ void ps_count_min_decay(struct ps_count_min *sketch, double factor)
 #define DECAY(width) decay_cells(sketch, factor, width)
   PER_WIDTH(sketch, DECAY);
   unsigned char *total = sketch->sketch.payload + TOTAL_AT;
-  ps_store64(total, decayed(ps_load64(total), factor));
+  if (sketch->sketch.flags & PS_SHARED) {
+    decay_shared(total, factor, 8);
+  } else {
+    ps_store64(total, decayed(ps_load64(total), factor));
+  }
 }
 
 static inline double smallest_product(const struct ps_count_min *a, const struct ps_count_min *b,
@@ -438,7 +479,11 @@ static enum ps_status check(const struct ps_sketch *base, struct ps_error *error
 
 static void clear(struct ps_sketch *sketch)
 {
-  memset(sketch->payload, 0, size(sketch));
+  if (sketch->flags & PS_SHARED) {
+    ps_atomic_clear(sketch->payload, sketch->held);
+  } else {
+    memset(sketch->payload, 0, size(sketch));
+  }
 }
 
 static uint64_t count(const struct ps_sketch *sketch)
@@ -452,6 +497,20 @@ static void inspect(const struct ps_sketch *base, struct ps_report *report)
   report->number(report, "error_bound", ps_count_min_error_bound(sketch));
   report->boolean(report, "saturated", ps_count_min_saturated(sketch));
 }
+
+/* Between looking for the smallest counters and raising them, others would be lost. */
+static enum ps_status check_sharable(const struct ps_sketch *base, struct ps_error *error)
+{
+  if (((const struct ps_count_min *)base)->conservative) {
+    return ps_fail(
+        error, PS_ERR_ARGUMENT,
+        "a conservative count_min is not shared, it would lose counts: make it plain, or "
+        "keep one per worker and merge");
+  }
+  return PS_OK;
+}
+
+static const struct ps_sharing sharing = {.check = check_sharable};
 
 const struct ps_kind ps_count_min = {
     .name = "count_min",
@@ -470,4 +529,5 @@ const struct ps_kind ps_count_min = {
     .merge = merge,
     .inspect = inspect,
     .add_hashes = add_hashes,
+    .sharing = &sharing,
 };

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/sharing.h"
 #include "base/sketch.h"
 #include "membership/bloom_batch.h"
 
@@ -136,12 +137,20 @@ static void attach_part(struct ps_sketch *sketch, uint64_t from, uint64_t to)
 
 static void attach(struct ps_sketch *sketch)
 {
-  attach_part(sketch, 0, size(sketch));
+  if (sketch->flags & PS_SHARED) {
+    ((struct ps_bloom *)sketch)->ones = ps_atomic_count_ones(sketch->payload, sketch->held);
+  } else {
+    attach_part(sketch, 0, size(sketch));
+  }
 }
 
 static void clear(struct ps_sketch *sketch)
 {
-  memset(sketch->payload, 0, size(sketch));
+  if (sketch->flags & PS_SHARED) {
+    ps_atomic_clear(sketch->payload, sketch->held);
+  } else {
+    memset(sketch->payload, 0, size(sketch));
+  }
   ((struct ps_bloom *)sketch)->ones = 0;
 }
 
@@ -158,17 +167,30 @@ static inline __attribute__((always_inline)) void prefetch(const struct ps_bloom
   }
 }
 
-bool ps_bloom_add(struct ps_bloom *bloom, uint64_t hash)
+/* Sets the bits of a key; how many were not set. */
+static inline __attribute__((always_inline)) uint64_t set(const struct ps_bloom *bloom,
+                                                          uint64_t hash, bool shared)
 {
   const uint64_t bits = bloom->bits;
   uint64_t h = ps_hash_first(hash), fresh = 0;
   for (uint32_t left = bloom->hashes; left > 0; left--, h = ps_hash_next(h)) {
-    uint64_t place = ps_hash_place(h, bits);
+    uint64_t place = ps_hash_place(h, bits), bit = UINT64_C(1) << (place & 63);
     unsigned char *at = ps_bloom_word(bloom, place);
-    uint64_t before = ps_load64(at), after = before | UINT64_C(1) << (place & 63);
-    ps_store64(at, after);
-    fresh += before < after;
+    uint64_t before = shared ? ps_atomic_or(at, bit) : ps_load64(at);
+    if (!shared) {
+      ps_store64(at, before | bit);
+    }
+    fresh += before < (before | bit);
   }
+  return fresh;
+}
+
+bool ps_bloom_add(struct ps_bloom *bloom, uint64_t hash)
+{
+  if (bloom->sketch.flags & PS_SHARED) {
+    return set(bloom, hash, true) != 0;
+  }
+  uint64_t fresh = set(bloom, hash, false);
   bloom->ones += fresh;
   return fresh != 0;
 }
@@ -293,6 +315,8 @@ static void inspect(const struct ps_sketch *sketch, struct ps_report *report)
   report->boolean(report, "saturated", bloom->ones == bloom->bits);
 }
 
+static const struct ps_sharing sharing = {0};
+
 const struct ps_kind ps_bloom = {
     .name = "bloom",
     .id = 1,
@@ -314,4 +338,5 @@ const struct ps_kind ps_bloom = {
     .inspect = inspect,
     .add_hashes = add_hashes,
     .has_hashes = has_hashes,
+    .sharing = &sharing,
 };

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
+#include "base/atomic.h"
 #include "base/hash.h"
 #include "base/kind.h"
 
@@ -48,11 +48,11 @@ static inline unsigned char *ps_bloom_word(const struct ps_bloom *bloom, uint64_
   return bloom->sketch.payload + (place >> 6) * 8;
 }
 
-/* The bit at the place of h, as 0 or 1. */
+/* The bit at the place of h, as 0 or 1: it may be shared. */
 static inline uint64_t ps_bloom_bit(const struct ps_bloom *bloom, uint64_t h)
 {
   uint64_t place = ps_hash_place(h, bloom->bits);
-  return ps_load64(ps_bloom_word(bloom, place)) >> (place & 63) & 1;
+  return ps_atomic_load(ps_bloom_word(bloom, place), 8) >> (place & 63) & 1;
 }
 
 /* Are all of the next n bits of a key set, *h being its sequence? All are tested, without a branch

@@ -131,7 +131,8 @@ static enum ps_status take_trailer(struct ps_decoder *decoder, struct input *inp
   if (input->left > 0) {
     return ps_fail(error, PS_ERR_CORRUPT, "bytes behind the end (%zu at least)", input->left);
   }
-  if (there < PS_TRAILER_SIZE && decoder->at == end + PS_TRAILER_SIZE) {
+  if (there < PS_TRAILER_SIZE && decoder->at == end + PS_TRAILER_SIZE &&
+      (decoder->header.flags & PS_HEADER_LIVE) == 0) {
     return ps_trailer_check(XXH3_64bits_digest(&decoder->hash), decoder->trailer, error);
   }
   return PS_OK;

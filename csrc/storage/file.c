@@ -12,7 +12,6 @@
 #include "storage/random.h"
 
 #define PIECE_SIZE 65536
-#define PATH_SIZE 4096
 
 /* Of a long path only the beginning, so that the reason has room. */
 static enum ps_status refuse(const char *path, const char *reason, struct ps_error *error)
@@ -22,7 +21,7 @@ static enum ps_status refuse(const char *path, const char *reason, struct ps_err
                  strlen(path) > shown ? "..." : "", reason);
 }
 
-static enum ps_status io_error(const char *path, int reason, struct ps_error *error)
+enum ps_status ps_file_error(const char *path, int reason, struct ps_error *error)
 {
   return refuse(path, strerror(reason), error);
 }
@@ -56,8 +55,7 @@ static bool write_encoded(int file, struct ps_encoder *encoder)
   return fsync(file) == 0;
 }
 
-/* Bytes of the path up to and with its last slash: the directory, if it names one. */
-static int directory_length(const char *path)
+int ps_file_directory(const char *path)
 {
   const char *slash = strrchr(path, '/');
   return slash == NULL ? 0 : (int)(slash - path) + 1;
@@ -67,8 +65,8 @@ static int directory_length(const char *path)
  * in place all the same, so that is no failure. */
 static void sync_directory(const char *path)
 {
-  char name[PATH_SIZE];
-  snprintf(name, sizeof name, "%.*s.", directory_length(path), path);
+  char name[PS_PATH_SIZE];
+  snprintf(name, sizeof name, "%.*s.", ps_file_directory(path), path);
   int directory = open(name, O_RDONLY | O_CLOEXEC);
   if (directory >= 0) {
     fsync(directory);
@@ -81,7 +79,7 @@ static enum ps_status save_by_way_of(const char *temporary, const char *path,
 {
   int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) {
-    return io_error(path, errno, error);
+    return ps_file_error(path, errno, error);
   }
   bool written = write_encoded(file, encoder);
   int reason = errno;
@@ -95,30 +93,36 @@ static enum ps_status save_by_way_of(const char *temporary, const char *path,
   }
   if (!written) {
     unlink(temporary);
-    return io_error(path, reason, error);
+    return ps_file_error(path, reason, error);
   }
   return PS_OK;
 }
 
-enum ps_status ps_file_save(const char *path, struct ps_encoder *encoder, struct ps_error *error)
+/* A name of its own, as one made from the path's could be longer than a name may be. */
+enum ps_status ps_file_temporary(const char *path, char temporary[PS_PATH_SIZE],
+                                 struct ps_error *error)
 {
-  char temporary[PATH_SIZE];
-  struct stat state;
   uint64_t unique;
-  if (stat(path, &state) == 0 && !S_ISREG(state.st_mode)) {
-    return refuse(path, "not a regular file", error);
-  }
   enum ps_status status = ps_random(&unique, error);
   if (status != PS_OK) {
     return status;
   }
-  /* A name of its own, as one made from the path's could be longer than a name may be. */
-  int length = snprintf(temporary, sizeof temporary, "%.*s.probsketch-%016" PRIx64 ".tmp",
-                        directory_length(path), path, unique);
-  if (length < 0 || (size_t)length >= sizeof temporary) {
-    return io_error(path, ENAMETOOLONG, error);
+  int length = snprintf(temporary, PS_PATH_SIZE, "%.*s.probsketch-%016" PRIx64 ".tmp",
+                        ps_file_directory(path), path, unique);
+  return length < 0 || length >= PS_PATH_SIZE ? ps_file_error(path, ENAMETOOLONG, error) : PS_OK;
+}
+
+enum ps_status ps_file_save(const char *path, struct ps_encoder *encoder, struct ps_error *error)
+{
+  char temporary[PS_PATH_SIZE];
+  struct stat state;
+  if (stat(path, &state) == 0 && !S_ISREG(state.st_mode)) {
+    return refuse(path, "not a regular file", error);
   }
-  status = save_by_way_of(temporary, path, encoder, error);
+  enum ps_status status = ps_file_temporary(path, temporary, error);
+  if (status == PS_OK) {
+    status = save_by_way_of(temporary, path, encoder, error);
+  }
   if (status == PS_OK) {
     sync_directory(path);
   }
@@ -146,27 +150,29 @@ static ssize_t read_all(int file, void *bytes, size_t size, uint64_t offset)
   return (ssize_t)at;
 }
 
-enum ps_status ps_file_open(struct ps_file *file, const char *path, enum ps_links links,
+enum ps_status ps_file_open(struct ps_file *file, const char *path, enum ps_access access,
                             struct ps_header *header, struct ps_error *error)
 {
-  const int how = links == PS_REFUSE_LINKS ? O_NOFOLLOW : 0;
+  const int how = (access == PS_FOLLOW_LINKS ? 0 : O_NOFOLLOW) |
+                  (access == PS_READ_AND_WRITE ? O_RDWR : O_RDONLY);
   unsigned char page[PS_PAGE_SIZE];
   struct stat state;
   /* Without O_NONBLOCK, opening a fifo would wait for a writer. */
-  file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | how);
+  file->writable = access == PS_READ_AND_WRITE;
+  file->descriptor = open(path, O_CLOEXEC | O_NONBLOCK | how);
   if (file->descriptor < 0 || fstat(file->descriptor, &state) != 0) {
     const int reason = errno;
-    if (how != 0 && lstat(path, &state) == 0 && S_ISLNK(state.st_mode)) {
+    if (access != PS_FOLLOW_LINKS && lstat(path, &state) == 0 && S_ISLNK(state.st_mode)) {
       return refuse(path, "a symbolic link, not the file itself", error);
     }
-    return io_error(path, reason, error);
+    return ps_file_error(path, reason, error);
   }
   if (!S_ISREG(state.st_mode)) {
     return refuse(path, "not a regular file", error);
   }
   ssize_t n = read_all(file->descriptor, page, sizeof page, 0);
   if (n < 0) {
-    return io_error(path, errno, error);
+    return ps_file_error(path, errno, error);
   }
   /* It may have grown meanwhile. */
   uint64_t total = n > state.st_size ? (uint64_t)n : (uint64_t)state.st_size;
@@ -203,7 +209,8 @@ enum ps_status ps_file_map(const struct ps_file *file, const struct ps_header *h
   void *address = MAP_FAILED;
   errno = EFBIG;
   if (size <= SIZE_MAX) {
-    address = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, file->descriptor, 0);
+    const int access = PROT_READ | (file->writable ? PROT_WRITE : 0);
+    address = mmap(NULL, (size_t)size, access, MAP_SHARED, file->descriptor, 0);
   }
   if (address == MAP_FAILED) {
     return ps_fail(error, PS_ERR_IO, "mapping failed: %s", strerror(errno));

@@ -14,13 +14,15 @@ enum ps_status ps_file_save(const char *path, struct ps_encoder *encoder, struct
 /* A file that is being read; descriptor -1: closed. */
 struct ps_file {
   int descriptor;
+  bool writable;
 };
 
-enum ps_links { PS_FOLLOW_LINKS, PS_REFUSE_LINKS };
+/* Who writes to a file refuses links, too. */
+enum ps_access { PS_FOLLOW_LINKS, PS_REFUSE_LINKS, PS_READ_AND_WRITE };
 
 /* Opens a regular file and reads the header of the sketch in it. The file is to be closed also
  * after a failure. PS_ERR_IO, or as ps_header_read(). */
-enum ps_status ps_file_open(struct ps_file *file, const char *path, enum ps_links links,
+enum ps_status ps_file_open(struct ps_file *file, const char *path, enum ps_access access,
                             struct ps_header *header, struct ps_error *error);
 
 /* Reads the payload and the trailer of the header's sketch. PS_ERR_IO, PS_ERR_TRUNCATED. */
@@ -28,12 +30,25 @@ enum ps_status ps_file_read(const struct ps_file *file, const struct ps_header *
                             void *payload, unsigned char trailer[PS_TRAILER_SIZE],
                             struct ps_error *error);
 
-/* Maps the file of the header's sketch, read-only, from its beginning to the end of the trailer.
- * The mapping outlives the descriptor and the name; whoever cuts the file short meanwhile has the
- * process killed by SIGBUS where it looks next. With `ahead` the system is asked to read all of it
- * soon. PS_ERR_IO. */
+/* Maps the file of the header's sketch, read-only unless it is opened to write, from its beginning
+ * to the end of the trailer. The mapping outlives the descriptor and the name; whoever cuts the
+ * file short meanwhile has the process killed by SIGBUS where it looks next. With `ahead` the
+ * system is asked to read all of it soon. PS_ERR_IO. */
 enum ps_status ps_file_map(const struct ps_file *file, const struct ps_header *header, bool ahead,
                            struct ps_pages *pages, struct ps_error *error);
+
+/* No path is longer. */
+#define PS_PATH_SIZE 4096
+
+/* A name that nothing has, beside `path`. PS_ERR_IO. */
+enum ps_status ps_file_temporary(const char *path, char temporary[PS_PATH_SIZE],
+                                 struct ps_error *error);
+
+/* Bytes of the path up to and with its last slash: the directory, if it names one. */
+int ps_file_directory(const char *path);
+
+/* PS_ERR_IO for what errno says of the path. */
+enum ps_status ps_file_error(const char *path, int reason, struct ps_error *error);
 
 /* Twice is harmless. */
 void ps_file_close(struct ps_file *file);

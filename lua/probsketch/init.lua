@@ -42,6 +42,7 @@ local ps = {
   decoder = core.decoder,
   load = core.load,
   open = core.open,
+  share = core.share,
   kind = core.kind,
   hash = core.hash,
 

@@ -143,7 +143,7 @@ static void check_offsets(const struct variant *v, size_t keys)
     struct ps_error error = {PS_OK, ""};
     unsigned char *block = test_allocate(offset + bytes.size);
     memcpy(block + offset, bytes.at, bytes.size);
-    enum ps_status status = decode_skewed(&decoded, block + offset, bytes.size, offset, &error);
+    enum ps_status status = decode_skewed(&decoded, block + offset, bytes.size, 8 * offset, &error);
     CHECK_WITH(status == PS_OK, "offset %zu: %s", offset, error.message);
     if (status == PS_OK) {
       CHECK_WITH(still(sketch_in(&decoded), bytes), "offset %zu", offset);

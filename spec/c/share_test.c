@@ -1,0 +1,437 @@
+/* Sketches that processes and threads change at the same time: of what each adds nothing is lost,
+ * to the byte, and whoever reads meanwhile sees a state that decodes. Threads work on one region at
+ * one address, so that a thread sanitizer (make tsan) sees all that they do to it. */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/sharing.h"
+#include "sketches.h"
+#include "storage/share.h"
+
+#define WORKERS 4
+
+/* Small, so that all meet in few cells; of counters all widths, and some that saturate. */
+static const struct variant shared_variants[] = {
+    {"bloom", {{"bits", 10007}, {"hashes", 5}}},
+    {"bloom", {{"capacity", 1e6}}},
+    {"count_min", {{"width", 61}, {"depth", 5}}},
+    {"count_min", {{"width", 61}, {"depth", 3}, {"counter_bits", 64}}},
+    {"count_min", {{"width", 2719}, {"depth", 2}, {"counter_bits", 16}}},
+    {"count_min", {{"width", 1009}, {"depth", 1}, {"counter_bits", 8}}},
+    {"hyperloglog", {{"precision", 4}}},
+    {"hyperloglog", {{"precision", 14}}},
+};
+#define SHARED_VARIANTS (sizeof shared_variants / sizeof *shared_variants)
+
+static char directory[] = "/tmp/probsketch-share-XXXXXX";
+
+static const char *file_name(const char *name)
+{
+  static char path[128];
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  return path;
+}
+
+/* ---- a shared sketch ---- */
+
+struct shared {
+  union ps_any_sketch any;
+  struct ps_pages pages;
+};
+
+/* Of a file if the name is a path, else of a region. */
+static enum ps_status share(struct shared *shared, const char *name, const struct ps_sketch *sketch,
+                            struct ps_error *error)
+{
+  unsigned char *memory;
+  enum ps_status status;
+  shared->pages.address = NULL;
+  if (strchr(name, '/') != NULL) {
+    status = ps_share_file(name, sketch, &shared->any.sketch, &shared->pages, error);
+    memory = shared->pages.address;
+  } else {
+    status = ps_share_region(name, sketch, &shared->any.sketch, &memory, error);
+  }
+  if (status == PS_OK) {
+    ps_join(&shared->any.sketch, memory + PS_PAGE_SIZE, &test_source);
+  }
+  return status;
+}
+
+static void must_share(struct shared *shared, const char *name, const struct ps_sketch *sketch)
+{
+  struct ps_error error;
+  if (share(shared, name, sketch, &error) != PS_OK) {
+    bail_out(error.message);
+  }
+}
+
+/* ---- what workers do ---- */
+
+/* The hashes of each worker: half of them are its own, half are everybody's. */
+static void work(struct ps_sketch *sketch, unsigned worker, uint64_t n)
+{
+  enum { BATCH = 50 };
+  uint64_t hashes[BATCH], state = worker, common = 99;
+  bool found[BATCH];
+  size_t changed;
+  struct ps_error error;
+  for (uint64_t done = 0; done < n; done += BATCH) {
+    for (size_t i = 0; i < BATCH; i++) {
+      hashes[i] = test_random(i % 2 == 0 ? &state : &common);
+    }
+    sketch->kind->add_hashes(sketch, hashes, BATCH, &changed, &error);
+    if (sketch->kind->has_hashes != NULL) {
+      sketch->kind->has_hashes(sketch, hashes, BATCH, found);
+      for (size_t i = 0; i < BATCH; i++) {
+        if (!found[i]) {
+          printf("# worker %u misses what it has added\n", worker);
+          exit(EXIT_FAILURE);
+        }
+      }
+    }
+  }
+}
+
+/* A private sketch with the work of all of them, dense if it has forms. */
+static void make_whole(struct specimen *whole, const struct variant *v, uint64_t n)
+{
+  make(whole, v, 7);
+  for (unsigned worker = 0; worker < WORKERS; worker++) {
+    work(sketch_in(whole), worker, n);
+  }
+}
+
+static void check_same(const struct ps_sketch *shared, struct specimen *whole)
+{
+  struct specimen copy;
+  struct bytes expected = encode(sketch_in(whole)), got = encode(shared);
+  CHECK(same_bytes(expected, got));
+  CHECK(ps_count(shared) == ps_count(sketch_in(whole)));
+  copy_into(&copy, shared);
+  CHECK(ps_equal(sketch_in(&copy), sketch_in(whole)));
+  CHECK(ps_count(sketch_in(&copy)) == ps_count(sketch_in(whole)));
+  discard(&copy);
+  free(expected.at);
+  free(got.at);
+}
+
+/* ---- processes ---- */
+
+static bool ended_well(pid_t child)
+{
+  int status;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void check_processes(const struct variant *v, uint64_t n)
+{
+  struct specimen empty, whole;
+  struct shared shared;
+  pid_t children[WORKERS];
+  const char *path = file_name("processes");
+  make(&empty, v, 7);
+  test_about("%s, %g and %g", v->kind, v->options[0].value, v->options[1].value);
+  for (unsigned worker = 0; worker < WORKERS; worker++) {
+    children[worker] = fork();
+    if (children[worker] == 0) {
+      must_share(&shared, path, sketch_in(&empty));
+      work(&shared.any.sketch, worker, n);
+      _exit(0);
+    }
+  }
+  for (unsigned worker = 0; worker < WORKERS; worker++) {
+    CHECK(ended_well(children[worker]));
+  }
+  make_whole(&whole, v, n);
+  must_share(&shared, path, sketch_in(&empty));
+  check_same(&shared.any.sketch, &whole);
+  ps_pages_unmap(&shared.pages);
+  CHECK(unlink(path) == 0);
+  discard(&empty);
+  discard(&whole);
+}
+
+/* ---- threads ---- */
+
+struct task {
+  pthread_t thread;
+  const struct ps_sketch *empty;
+  const char *region;
+  unsigned worker;
+  uint64_t n;
+  bool *stop;
+};
+
+static void *work_in_thread(void *argument)
+{
+  struct task *task = argument;
+  struct shared shared;
+  must_share(&shared, task->region, task->empty);
+  work(&shared.any.sketch, task->worker, task->n);
+  return NULL;
+}
+
+/* Copies and bytes that are taken meanwhile are whole, and counts never fall. */
+static void read_meanwhile(const char *region, const struct ps_sketch *empty, bool *stop)
+{
+  uint64_t before = 0, n = 0;
+  struct shared shared;
+  must_share(&shared, region, empty);
+  const struct ps_sketch *sketch = &shared.any.sketch;
+  do {
+    struct specimen copy, decoded;
+    struct ps_error error = {PS_OK, ""};
+    copy_into(&copy, sketch);
+    struct bytes bytes = n % 2 == 0 ? encode(sketch) : encode_in_pieces(sketch, PS_PAGED, 1000);
+    CHECK_WITH(decode(&decoded, bytes, &error) == PS_OK, "%s", error.message);
+    const uint64_t count = ps_count(sketch_in(&copy)), later = ps_count(sketch_in(&decoded));
+    CHECK_WITH(before <= count && count <= later && later <= ps_count(sketch), "%d", (int)n);
+    before = count;
+    discard(&copy);
+    discard(&decoded);
+    free(bytes.at);
+    n++;
+  } while (!__atomic_load_n(stop, __ATOMIC_ACQUIRE));
+}
+
+static void *wait_for_all(void *argument)
+{
+  struct task *tasks = argument;
+  for (unsigned worker = 0; worker < WORKERS; worker++) {
+    pthread_join(tasks[worker].thread, NULL);
+  }
+  __atomic_store_n(tasks[0].stop, true, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+static void check_threads(const struct variant *v, uint64_t n)
+{
+  static int regions;
+  char region[32];
+  bool stop = false;
+  struct specimen empty, whole;
+  struct shared shared;
+  struct task tasks[WORKERS];
+  pthread_t waiter;
+  snprintf(region, sizeof region, "region %d", regions++);
+  make(&empty, v, 7);
+  test_about("%s, %g and %g", v->kind, v->options[0].value, v->options[1].value);
+  for (unsigned worker = 0; worker < WORKERS; worker++) {
+    tasks[worker] = (struct task){0, sketch_in(&empty), region, worker, n, &stop};
+    if (pthread_create(&tasks[worker].thread, NULL, work_in_thread, &tasks[worker]) != 0) {
+      bail_out("no thread");
+    }
+  }
+  if (pthread_create(&waiter, NULL, wait_for_all, tasks) != 0) {
+    bail_out("no thread");
+  }
+  read_meanwhile(region, sketch_in(&empty), &stop);
+  pthread_join(waiter, NULL);
+  make_whole(&whole, v, n);
+  must_share(&shared, region, sketch_in(&empty));
+  check_same(&shared.any.sketch, &whole);
+  shared.any.sketch.kind->clear(&shared.any.sketch);
+  CHECK(ps_count(&shared.any.sketch) == 0);
+  discard(&empty);
+  discard(&whole);
+}
+
+/* ---- founding ---- */
+
+/* Of processes that all share a name at once each adds one, and all are in the one file that is
+ * there then. */
+static void check_races(int trials)
+{
+  const struct variant v = {"count_min", {{"width", 8}, {"depth", 1}}};
+  struct specimen empty;
+  const char *path = file_name("race");
+  unsigned *go = mmap(NULL, sizeof *go, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (go == MAP_FAILED) {
+    bail_out("no memory");
+  }
+  make(&empty, &v, 0);
+  for (int trial = 0; trial < trials; trial++) {
+    struct shared shared;
+    struct ps_error error;
+    pid_t children[WORKERS];
+    *go = 0;
+    for (unsigned worker = 0; worker < WORKERS; worker++) {
+      children[worker] = fork();
+      if (children[worker] == 0) {
+        __atomic_add_fetch(go, 1, __ATOMIC_SEQ_CST);
+        while (__atomic_load_n(go, __ATOMIC_SEQ_CST) < WORKERS) {
+          usleep(0);
+        }
+        if (share(&shared, path, sketch_in(&empty), &error) != PS_OK) {
+          printf("# %s\n", error.message);
+          fflush(stdout);
+          _exit(1);
+        }
+        add_keys(&shared.any.sketch, worker, 1);
+        _exit(0);
+      }
+    }
+    for (unsigned worker = 0; worker < WORKERS; worker++) {
+      CHECK_WITH(ended_well(children[worker]), "trial %d", trial);
+    }
+    must_share(&shared, path, sketch_in(&empty));
+    CHECK_WITH(ps_count(&shared.any.sketch) == WORKERS, "trial %d", trial);
+    ps_pages_unmap(&shared.pages);
+    CHECK(unlink(path) == 0);
+  }
+  munmap(go, sizeof *go);
+  discard(&empty);
+}
+
+static int files_in_directory(void)
+{
+  int n = 0;
+  DIR *all = opendir(directory);
+  for (struct dirent *one; all != NULL && (one = readdir(all)) != NULL;) {
+    n += one->d_name[0] != '.' || strlen(one->d_name) > 2;
+  }
+  closedir(all);
+  return n;
+}
+
+/* Who is killed while it founds a file has left it whole or not at all. */
+static void check_kills(int trials)
+{
+  const struct variant v = {"bloom", {{"capacity", 1e6}}};
+  struct specimen empty;
+  uint64_t state = 5;
+  const char *path = file_name("kill");
+  make(&empty, &v, 0);
+  for (int trial = 0; trial < trials; trial++) {
+    struct shared shared;
+    struct ps_error error = {PS_OK, ""};
+    pid_t child = fork();
+    if (child == 0) {
+      for (;;) {
+        share(&shared, path, sketch_in(&empty), &error);
+        unlink(path);
+      }
+    }
+    usleep((useconds_t)(test_random(&state) % 3000));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    CHECK_WITH(files_in_directory() <= 1, "trial %d", trial);
+    CHECK_WITH(share(&shared, path, sketch_in(&empty), &error) == PS_OK, "%s", error.message);
+    add_keys(&shared.any.sketch, 0, 1);
+    CHECK(ps_count(&shared.any.sketch) == 1);
+    ps_pages_unmap(&shared.pages);
+    unlink(path);
+  }
+  discard(&empty);
+}
+
+/* ---- the bytes of a live sketch ---- */
+
+static struct bytes bytes_of_file(const char *path)
+{
+  struct stat state;
+  FILE *file = fopen(path, "rb");
+  if (file == NULL || fstat(fileno(file), &state) != 0) {
+    bail_out("no file");
+  }
+  struct bytes bytes = {test_allocate((size_t)state.st_size), (size_t)state.st_size};
+  if (fread(bytes.at, 1, bytes.size, file) != bytes.size) {
+    bail_out("a short file");
+  }
+  fclose(file);
+  return bytes;
+}
+
+/* Decoded they are what the sketch encodes, from before and after it was shared; and what no such
+ * sketch can be is refused. */
+static void check_live_bytes(const struct variant *v, size_t before)
+{
+  struct specimen first, decoded;
+  struct shared shared;
+  struct ps_error error = {PS_OK, ""};
+  const char *path = file_name("live");
+  make_seeded(&first, v, 7, before);
+  test_about("%s after %zu keys", v->kind, before);
+  must_share(&shared, path, sketch_in(&first));
+  add_keys(&shared.any.sketch, 100000, 5000);
+  add_keys(sketch_in(&first), 100000, 5000);
+  struct bytes live = bytes_of_file(path), expected = encode(&shared.any.sketch);
+  CHECK(live.at[7] == (PS_HEADER_FLAT | PS_HEADER_LIVE));
+  CHECK_WITH(decode(&decoded, live, &error) == PS_OK, "%s", error.message);
+  CHECK(still(sketch_in(&decoded), expected));
+  CHECK(ps_count(sketch_in(&decoded)) == ps_count(&shared.any.sketch));
+  CHECK(ps_count(&shared.any.sketch) == ps_count(sketch_in(&first)));
+  discard(&decoded);
+  live.at[7] = PS_HEADER_LIVE; /* not flat */
+  reseal(live);
+  CHECK(decode(&decoded, live, &error) == PS_ERR_CORRUPT);
+  ps_pages_unmap(&shared.pages);
+  unlink(path);
+  free(live.at);
+  free(expected.at);
+  discard(&first);
+}
+
+static void check_bad_registers(void)
+{
+  const struct variant v = {"hyperloglog", {{"precision", 4}}};
+  struct specimen empty, decoded;
+  struct shared shared;
+  struct ps_error error;
+  make(&empty, &v, 7);
+  must_share(&shared, file_name("live"), sketch_in(&empty));
+  for (unsigned rank = 0; rank < 256; rank++) {
+    struct bytes live = bytes_of_file(file_name("live"));
+    live.at[PS_PAGE_SIZE + 3] = (unsigned char)rank;
+    enum ps_status status = decode(&decoded, live, &error);
+    CHECK_WITH(status == (rank <= 61 ? PS_OK : PS_ERR_CORRUPT), "rank %u", rank);
+    if (status == PS_OK) {
+      discard(&decoded);
+    }
+    free(live.at);
+  }
+  ps_pages_unmap(&shared.pages);
+  unlink(file_name("live"));
+  discard(&empty);
+}
+
+int main(int argc, char **argv)
+{
+  const bool thorough = argc > 1 && strcmp(argv[1], "long") == 0;
+  const bool quick = argc > 1 && strcmp(argv[1], "threads") == 0;
+  const uint64_t n = thorough ? 10000000 : 1000000;
+  if (mkdtemp(directory) == NULL) {
+    bail_out("no directory");
+  }
+  for (size_t i = 0; i < SHARED_VARIANTS; i++) {
+    check_threads(&shared_variants[i], quick ? 20000 : n / 10);
+  }
+  promise("what threads add is all there, and what is read meanwhile is whole");
+  for (size_t i = 0; i < SHARED_VARIANTS; i++) {
+    check_live_bytes(&shared_variants[i], 0);
+    check_live_bytes(&shared_variants[i], 20000);
+  }
+  promise("the bytes of a file that is shared decode");
+  check_bad_registers();
+  promise("registers that are none are refused");
+  if (!quick) {
+    for (size_t i = 0; i < SHARED_VARIANTS; i++) {
+      check_processes(&shared_variants[i], n);
+    }
+    promise("what processes add to a file is all there");
+    check_races(thorough ? 1000 : 100);
+    promise("processes that found a file at the same time share it");
+    check_kills(thorough ? 300 : 30);
+    promise("a process that is killed while it founds a file is in nobody's way");
+  }
+  CHECK(rmdir(directory) == 0);
+  promise("nothing is left behind");
+  return test_end();
+}

@@ -1,0 +1,298 @@
+-- A sketch that processes share: what each adds all see and nothing is lost, and what cannot be shared is refused.
+
+local ps = require "probsketch"
+local expect = require "spec.support.expect"
+local files = require "spec.support.files"
+local kinds = require "spec.support.kinds"
+local process = require "spec.support.process"
+
+local directory, path
+setup(function()
+  directory = files.directory()
+  path = directory .. "/sketch"
+end)
+teardown(function()
+  files.remove(directory)
+end)
+after_each(function()
+  os.remove(path)
+end)
+
+-- Kinds that are shared, as an expression, so that other processes can make the same.
+local shapes = {
+  bloom = "ps.bloom{ capacity = 5000, seed = 9 }",
+  count_min = "ps.count_min{ epsilon = 0.01 }",
+  ["count_min of bytes"] = "ps.count_min{ width = 1009, depth = 3, counter_bits = 8 }",
+  hyperloglog = "ps.hll{ precision = 10 }",
+}
+
+local function make(expression)
+  return (loadstring or load)("local ps = require 'probsketch'; return " .. expression)()
+end
+
+local regions = 0
+local function region()
+  regions = regions + 1
+  return "region " .. regions
+end
+
+-- Enough for a hyperloglog to be dense in private, too.
+local KEYS = 4000
+
+local function add_all(sketch, name, n)
+  for i = 1, n or KEYS do
+    sketch:add(name .. i)
+  end
+  return sketch
+end
+
+for name, expression in pairs(shapes) do
+  describe("a shared " .. name, function()
+    it("has what two processes add at the same time, to the byte", function()
+      local worker = directory .. "/worker.lua"
+      files.write(worker, ([[
+        local ps = require "probsketch"
+        local path, name, n = ...
+        local sketch = assert(ps.share(path, %s))
+        for i = 1, n do sketch:add(name .. i) end
+      ]]):format(expression))
+      local here = assert(ps.share(path, make(expression)))
+      local a = process.command(process.interpreter, worker, path, "a", KEYS)
+      local b = process.command(process.interpreter, worker, path, "b", KEYS)
+      local output, status = process.shell(a .. " & " .. b .. " && wait $!")
+      assert.equal(0, status, output)
+      add_all(here, "c")
+      local whole = make(expression)
+      for _, who in ipairs { "a", "b", "c" } do
+        add_all(whole, who)
+      end
+      expect.same_bytes(whole:encode(), here:encode())
+      assert.equal(whole:count(), here:count())
+      assert.is_true(here == whole and here:copy() == whole)
+      expect.same_bytes(whole:encode(), assert(ps.load(path)):encode())
+      expect.same_bytes(whole:encode(), assert(ps.open(path)):encode())
+    end)
+
+    it("begins with what is in the sketch, and later sketches do not matter", function()
+      for _, shared in ipairs { path, region() } do
+        local first = add_all(make(expression), "x")
+        local a = assert(ps.share(shared, first))
+        local b = assert(ps.share(shared, add_all(make(expression), "y")))
+        expect.same_bytes(first:encode(), a:encode())
+        expect.same_bytes(first:encode(), b:encode())
+        add_all(b, "z")
+        add_all(first, "z")
+        expect.same_bytes(first:encode(), a:encode())
+        a:close()
+        assert.equal(first:count(), b:count())
+        expect.same_bytes(first:encode(), assert(ps.share(shared, b)):encode())
+      end
+    end)
+
+    it("adds and asks in batches as one by one", function()
+      local a = assert(ps.share(region(), make(expression)))
+      local b = assert(ps.share(region(), make(expression)))
+      local keys, changed = {}, 0
+      for i = 1, 3000 do
+        keys[i] = "key " .. i % 2000
+        local new = a:add(keys[i])
+        changed = changed + ((new == true or type(new) == "number") and 1 or 0)
+      end
+      assert.equal(changed, b:add_many(keys))
+      expect.same_bytes(a:encode(), b:encode())
+      if a.has_many then
+        assert.same(a:copy():has_many(keys), a:has_many(keys))
+      end
+    end)
+
+    it("is encoded, saved, copied and merged from as it is, and stays as it was", function()
+      local shared = add_all(assert(ps.share(region(), make(expression))), "x")
+      local private = add_all(make(expression), "x")
+      local before = shared:encode()
+      local pieces = {}
+      for piece in shared:chunks(1000) do
+        pieces[#pieces + 1] = piece
+      end
+      expect.same_bytes(before, table.concat(pieces))
+      assert(shared:save(path))
+      assert.is_true(ps.load(path) == private)
+      local other = add_all(make(expression), "y")
+      local union = private:union(other):encode()
+      expect.same_bytes(union, shared:union(other):encode())
+      expect.same_bytes(union, other:union(shared):encode())
+      expect.same_bytes(union, other:copy():merge(shared):encode())
+      assert.is_true(shared:compatible(other))
+      local info, expected = shared:info(), private:info()
+      assert.is_true(info.shared and not info.mapped and not expected.shared)
+      info.shared, info.bytes, expected.shared, expected.bytes = nil, nil, nil, nil
+      assert.same(expected, info)
+      assert.is_true(shared:bytes() < 1000)
+      expect.same_bytes(before, shared:encode())
+    end)
+
+    it("is cleared for all", function()
+      local shared = region()
+      local a, b = assert(ps.share(shared, make(expression))), assert(ps.share(shared, make(expression)))
+      add_all(a, "x")
+      assert.is_true(b:count() > 0)
+      assert.equal(b, b:clear())
+      assert.equal(0, a:count())
+    end)
+
+    it("takes no merges", function()
+      local shared = add_all(assert(ps.share(region(), make(expression))), "x")
+      local before = shared:encode()
+      local message = expect.raise(shared.merge, shared, add_all(make(expression), "y"))
+      assert.matches("a shared [%w_]+ is not merged into: merge into a copy%(%)", message)
+      expect.same_bytes(before, shared:encode())
+    end)
+
+    it("is refused for other parameters, and for what is no shared sketch", function()
+      for _, shared in ipairs { path, region() } do
+        assert(ps.share(shared, make(expression)))
+        local other = expression:gsub("{", "{ seed = 1, "):gsub(", seed = 9", "")
+        assert.matches("seed mismatch", expect.refusal("mismatch", ps.share(shared, make(other))))
+        expect.refusal("kind", ps.share(shared, name ~= "hyperloglog" and ps.hll() or ps.bloom { capacity = 1 }))
+      end
+      os.remove(path)
+      assert(make(expression):save(path))
+      local saved = files.read(path)
+      assert.matches("a saved one", expect.refusal("mismatch", ps.share(path, make(expression))))
+      expect.same_bytes(saved, files.read(path))
+    end)
+  end)
+end
+
+describe("parameters", function()
+  it("are compared, all of them", function()
+    local name = region()
+    assert(ps.share(name, ps.bloom { bits = 1000, hashes = 3 }))
+    assert.matches("bits mismatch %(expected 1001, got 1000%)",
+      expect.refusal("mismatch", ps.share(name, ps.bloom { bits = 1001, hashes = 3 })))
+    name = region()
+    assert(ps.share(name, ps.count_min { width = 2719, depth = 5 }))
+    expect.refusal("mismatch", ps.share(name, ps.count_min { epsilon = 0.001, delta = 0.01 }))
+  end)
+
+  it("give way where a seed is secret: the first one's counts", function()
+    local a = assert(ps.share(path, ps.bloom { capacity = 10, seed = "random" }))
+    local b = assert(ps.share(path, ps.bloom { capacity = 10, seed = "random" }))
+    a:add "key"
+    assert.is_true(b:has "key" and a == b)
+    assert.is_nil(b:info().seed)
+    assert.matches("secret", expect.refusal("mismatch", ps.share(path, ps.bloom { capacity = 10 })))
+    local public = region()
+    assert(ps.share(public, ps.bloom { capacity = 10 }))
+    assert.matches("secret", expect.refusal("mismatch", ps.share(public, ps.bloom { capacity = 10, seed = "random" })))
+  end)
+end)
+
+describe("counts", function()
+  it("age for all, and what overflows is said", function()
+    local name = region()
+    local a = assert(ps.share(name, ps.count_min { width = 100, depth = 3, counter_bits = 8 }))
+    local b = assert(ps.share(name, ps.count_min { width = 100, depth = 3, counter_bits = 8 }))
+    assert.equal(200, a:add("key", 200))
+    assert.equal(250, b:add("key", 50))
+    assert.is_false(a:info().saturated)
+    b:halve()
+    assert.equal(125, a:frequency "key")
+    assert.equal(125, a:count())
+    a:decay(0.2)
+    assert.equal(25, b:frequency "key")
+    assert.equal(255, a:add("key", 300))
+    assert.is_true(b:info().saturated)
+    assert.equal(325, b:count())
+  end)
+
+  it("are multiplied, and sets compared", function()
+    local a = assert(ps.share(region(), ps.count_min()))
+    a:add("key", 3)
+    assert.equal(9, a:inner_product(a))
+    local x, y = assert(ps.share(region(), ps.bloom { capacity = 100 })), ps.bloom { capacity = 100 }
+    assert.equal(1, x:jaccard(y))
+    x:add "key"
+    assert.equal(0, x:jaccard(y))
+    local h, private = assert(ps.share(region(), ps.hll())), ps.hll()
+    add_all(h, "x")
+    add_all(private, "x")
+    assert.equal(private:estimate(), h:estimate())
+    assert.same({ private:bounds(2) }, { h:bounds(2) })
+    assert.equal(private:fold(8), h:fold(8))
+    assert.equal(private:jaccard(private), h:jaccard(private))
+  end)
+end)
+
+describe("sharing", function()
+  it("is refused for kinds that cannot, with advice", function()
+    for _, kind in ipairs(kinds) do
+      local sketch = kind.new()
+      if not shapes[kind.name] then
+        local message = expect.raise_saying("is not shared: ", ps.share, path, sketch)
+        assert.matches(kind.name == "fuse" and "open%(%) the file" or "keep one per worker and merge", message)
+      end
+    end
+    for _, sketch in ipairs { ps.hll { hip = true }, ps.count_min { conservative = true } } do
+      expect.raise_saying("or keep one per worker and merge", ps.share, path, sketch)
+    end
+    assert.is_nil(io.open(path))
+  end)
+
+  it("is refused where there is something else", function()
+    local function refused(code, name)
+      expect.refusal(code, ps.share(name, ps.hll()))
+    end
+    refused("io", directory .. "/")
+    refused("io", directory)
+    refused("io", directory .. "/none/sketch")
+    refused("io", "/dev/null")
+    files.write(path, "")
+    refused("truncated", path)
+    files.write(path, ("x"):rep(20000))
+    refused("magic", path)
+    os.remove(path)
+    process.shell("mkfifo " .. files.quoted(path))
+    refused("io", path)                                    -- and does not wait for a writer
+    os.remove(path)
+    assert(ps.share(path, ps.hll()))
+    local link = directory .. "/link"
+    process.shell(("ln -s %s %s"):format(files.quoted(path), files.quoted(link)))
+    assert.matches("symbolic link", expect.refusal("io", ps.share(link, ps.hll())))
+    local bytes = files.read(path)
+    for _, changed in ipairs {
+      { "version", bytes:sub(1, 4) .. "\2" .. bytes:sub(6) },
+      { "checksum", bytes:sub(1, 24) .. "\1" .. bytes:sub(26) },
+      { "truncated", bytes:sub(1, -2) },
+      { "truncated", bytes:sub(1, 4096) },
+      { "corrupt", bytes .. "\0" },
+    } do
+      files.write(path, changed[2])
+      refused(changed[1], path)
+      expect.same_bytes(changed[2], files.read(path))
+    end
+    os.remove(link)
+  end)
+
+  it("takes a name and a sketch", function()
+    for _, name in ipairs { 1, true, "", "a\0b", {} } do
+      expect.raise(ps.share, name, ps.hll())
+    end
+    expect.raise_saying("sketch expected", ps.share, path)
+    expect.raise_saying("sketch expected", ps.share, path, {})
+    local closed = ps.hll()
+    closed:close()
+    expect.raise_saying("closed", ps.share, path, closed)
+    assert.is_nil(io.open(path))
+  end)
+
+  it("lets go of a file that is removed, and keeps what has it", function()
+    local old = assert(ps.share(path, ps.bloom { capacity = 10 }))
+    os.remove(path)
+    old:add "key"
+    local new = assert(ps.share(path, ps.bloom { capacity = 10 }))
+    assert.is_true(old:has "key" and not new:has "key")
+    old:close()
+    expect.raise_saying("closed", old.has, old, "key")
+    assert.is_false(new:has "key")
+  end)
+end)
