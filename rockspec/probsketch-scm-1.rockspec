@@ -31,6 +31,7 @@ build = {
   modules = {
     ["probsketch"] = "lua/probsketch/init.lua",
     ["probsketch.container"] = "lua/probsketch/container.lua",
+    ["probsketch.jit"] = "lua/probsketch/jit.lua",
     ["probsketch.lsh"] = "lua/probsketch/lsh.lua",
     ["probsketch.options"] = "lua/probsketch/options.lua",
     ["probsketch.slices"] = "lua/probsketch/slices.lua",
@@ -112,6 +113,7 @@ build = {
         "csrc/binding/ddsketch.c",
         "csrc/binding/minhash.c",
         "csrc/binding/decoder.c",
+        "csrc/binding/fast.c",
         "csrc/binding/key_set.c",
         "csrc/binding/keys.c",
         "csrc/binding/lsh.c",

@@ -6,6 +6,7 @@ Probabilistic sketches: the C module behind `require "probsketch"`.
 #include <stdio.h>
 
 #include "base/version.h"
+#include "binding/fast.h"
 #include "binding/keys.h"
 #include "binding/lsh.h"
 #include "binding/methods.h"
@@ -204,6 +205,8 @@ int luaopen_probsketch_core(lua_State *L)
   lua_pushnil(L);
   psl_set_functions(L, psl_lsh_functions, PSL_UPVALUES);
   lua_setfield(L, module, "lsh");
+  lua_pushcfunction(L, psl_fast_methods);
+  lua_setfield(L, module, "fast_methods");
   psl_push_decoder_constructor(L, state);
   lua_setfield(L, module, "decoder");
   lua_pushliteral(L, PS_VERSION);

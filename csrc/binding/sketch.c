@@ -74,8 +74,10 @@ void *psl_check_same(lua_State *L, int index)
   return sketch;
 }
 
+/* Without an argument it is nil, as in a method that Lua code passes on: lua/probsketch/jit.lua. */
 int psl_bad_self(lua_State *L)
 {
+  lua_settop(L, 1);
   psl_check_same(L, 1);
   return 0;
 }

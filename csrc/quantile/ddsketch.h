@@ -44,6 +44,10 @@ struct ps_ddsketch {
 
 extern const struct ps_kind ps_ddsketch;
 
+/* Counts a finite value that needs no bin outside of those that there are: nothing is allocated.
+ * False, and nothing has changed: it does, or is special in another way. O(1). */
+bool ps_ddsketch_add_within(struct ps_ddsketch *sketch, double x, uint64_t weight);
+
 /* ---- private to ddsketch ---- */
 
 static inline bool ps_ddsketch_has_range(const struct ps_ddsketch *sketch)

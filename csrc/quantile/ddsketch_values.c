@@ -71,9 +71,7 @@ static enum ps_status prepare(struct ps_ddsketch *sketch, const struct demand *d
   return ps_ddsketch_reserve(sketch, window, error);
 }
 
-/* Counts a value that needs no bin outside of those that there are; false: it does, or is special
- * in another way. */
-static bool add_within(struct ps_ddsketch *sketch, double x, uint64_t weight)
+bool ps_ddsketch_add_within(struct ps_ddsketch *sketch, double x, uint64_t weight)
 {
   const uint64_t before = ps_ddsketch_total(sketch);
   enum ps_sign sign;
@@ -128,7 +126,7 @@ enum ps_status ps_ddsketch_add_values(struct ps_sketch *base, const double *valu
                                       struct ps_error *error)
 {
   struct ps_ddsketch *sketch = (struct ps_ddsketch *)base;
-  if (n == 1 && add_within(sketch, values[0], weights != NULL ? weights[0] : 1)) {
+  if (n == 1 && ps_ddsketch_add_within(sketch, values[0], weights != NULL ? weights[0] : 1)) {
     *changed = 1;
     return PS_OK;
   }

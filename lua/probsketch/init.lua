@@ -2,6 +2,9 @@
 --
 -- Each kind of sketch is a class of its own here, with its constructor, its options and its methods. What every sketch
 -- can do is on this page.
+--
+-- LuaJIT compiles calls of the methods add, has, frequency and remove of most kinds, unless its compiler is off
+-- (`jit.off()`) when the module is first loaded, or the environment says `PROBSKETCH_JIT=off`.
 -- @module probsketch
 
 local core = require "probsketch.core"
@@ -14,6 +17,8 @@ if core.abi ~= ABI then
   error(("probsketch: the C module has ABI %s, the Lua files need %d; "
     .. "restart the host process: a reload keeps the old C module"):format(tostring(core.abi), ABI), 0)
 end
+
+require "probsketch.jit".install(core)
 
 local ps = {
   --- Of the library, by semantic versioning: "1.2.3".
