@@ -21,13 +21,14 @@ void ps_atomic_copy(void *to, const unsigned char *from, uint64_t size)
   }
 }
 
-void ps_atomic_clear(unsigned char *at, uint64_t size)
+void ps_atomic_fill(unsigned char *at, unsigned char byte, uint64_t size)
 {
+  const uint64_t word = byte * UINT64_C(0x0101010101010101);
   for (; size >= 8; size -= 8, at += 8) {
-    __atomic_store_n((ps_cell64 *)at, 0, __ATOMIC_RELAXED);
+    __atomic_store_n((ps_cell64 *)at, word, __ATOMIC_RELAXED);
   }
   for (; size > 0; size--, at++) {
-    __atomic_store_n(at, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(at, byte, __ATOMIC_RELAXED);
   }
 }
 

@@ -119,7 +119,7 @@ void ps_atomic_copy(void *to, const unsigned char *from, uint64_t size);
 /* Bits set in `size` bytes, a multiple of 8 at a multiple of 8. */
 uint64_t ps_atomic_count_ones(const unsigned char *bytes, uint64_t size);
 
-/* Zeroes `size` bytes at a multiple of 8, word by word. */
-void ps_atomic_clear(unsigned char *at, uint64_t size);
+/* Sets `size` bytes at a multiple of 8 to the same, word by word. */
+void ps_atomic_fill(unsigned char *at, unsigned char byte, uint64_t size);
 
 #endif

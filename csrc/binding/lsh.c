@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/sharing.h"
 #include "binding/keys.h"
 #include "similarity/minhash.h"
 #include "similarity/minima.h"
@@ -59,7 +60,7 @@ static int signature(lua_State *L)
   unsigned char some[SIGNATURE_USUAL];
   unsigned char *minima = size <= sizeof some ? some : psl_push_scratch(L, size);
   psl_check_open(L, &box->sketch);
-  memcpy(minima, box->sketch.payload, size);
+  ps_gather(&box->sketch, minima);
   lua_pushlstring(L, (const char *)minima, size);
   return 1;
 }

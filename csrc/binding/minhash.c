@@ -111,6 +111,10 @@ static int minhash_jaccard(lua_State *L)
   if (ps_compatible(&a->sketch, &b->sketch, &error) != PS_OK) {
     return psl_raise(L, 2, &error);
   }
+  a = psl_still(L, 1);
+  b = psl_still(L, 2);
+  psl_check_open(L, &a->sketch);
+  psl_check_open(L, &b->sketch);
   double standard_error, jaccard = ps_minhash_jaccard(a, b, &standard_error);
   lua_pushnumber(L, jaccard);
   lua_pushnumber(L, standard_error);

@@ -79,7 +79,7 @@ static enum ps_status init(struct ps_sketch *sketch, struct ps_error *error)
 static void clear(struct ps_sketch *sketch)
 {
   if (sketch->flags & PS_SHARED) {
-    ps_atomic_clear(sketch->payload, sketch->held);
+    ps_atomic_fill(sketch->payload, 0, sketch->held);
   } else {
     ps_form_clear((struct ps_hyperloglog *)sketch);
   }

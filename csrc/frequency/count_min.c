@@ -480,7 +480,7 @@ static enum ps_status check(const struct ps_sketch *base, struct ps_error *error
 static void clear(struct ps_sketch *sketch)
 {
   if (sketch->flags & PS_SHARED) {
-    ps_atomic_clear(sketch->payload, sketch->held);
+    ps_atomic_fill(sketch->payload, 0, sketch->held);
   } else {
     memset(sketch->payload, 0, size(sketch));
   }

@@ -4,8 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/bytes.h"
+#include "base/atomic.h"
 #include "base/hash.h"
+#include "base/sharing.h"
 #include "membership/blocked_line.h"
 
 #define LINE_BITS (UINT64_C(8) * PS_LINE_SIZE)
@@ -133,12 +134,20 @@ static void attach_part(struct ps_sketch *sketch, uint64_t from, uint64_t to)
 
 static void attach(struct ps_sketch *sketch)
 {
-  attach_part(sketch, 0, size(sketch));
+  if (sketch->flags & PS_SHARED) {
+    ((struct ps_blocked_bloom *)sketch)->ones = ps_atomic_count_ones(sketch->payload, sketch->held);
+  } else {
+    attach_part(sketch, 0, size(sketch));
+  }
 }
 
 static void clear(struct ps_sketch *sketch)
 {
-  memset(sketch->payload, 0, size(sketch));
+  if (sketch->flags & PS_SHARED) {
+    ps_atomic_fill(sketch->payload, 0, sketch->held);
+  } else {
+    memset(sketch->payload, 0, size(sketch));
+  }
   ((struct ps_blocked_bloom *)sketch)->ones = 0;
 }
 
@@ -158,16 +167,21 @@ static inline struct ps_lines lines_of(const struct ps_blocked_bloom *filter)
   return (struct ps_lines){filter->sketch.payload, filter->lines};
 }
 
+static inline const struct ps_line_code *code_for(const struct ps_blocked_bloom *filter)
+{
+  return filter->sketch.flags & PS_SHARED ? &ps_line_shared : ps_line_code();
+}
+
 bool ps_blocked_bloom_add(struct ps_blocked_bloom *filter, uint64_t hash)
 {
-  unsigned fresh = ps_line_code()->add(lines_of(filter), hash);
+  unsigned fresh = code_for(filter)->add(lines_of(filter), hash);
   filter->ones += fresh;
   return fresh != 0;
 }
 
 bool ps_blocked_bloom_has(const struct ps_blocked_bloom *filter, uint64_t hash)
 {
-  return ps_line_code()->has(lines_of(filter), hash);
+  return code_for(filter)->has(lines_of(filter), hash);
 }
 
 /* How many keys ahead a batch asks for lines. */
@@ -181,7 +195,7 @@ static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashe
 {
   (void)error;
   struct ps_blocked_bloom *filter = (struct ps_blocked_bloom *)sketch;
-  filter->ones += ps_line_code()->add_many(lines_of(filter), hashes, n, ahead(sketch), changed);
+  filter->ones += code_for(filter)->add_many(lines_of(filter), hashes, n, ahead(sketch), changed);
   return PS_OK;
 }
 
@@ -189,7 +203,7 @@ static void has_hashes(const struct ps_sketch *sketch, const uint64_t *hashes, s
                        bool *found)
 {
   const struct ps_blocked_bloom *filter = (const struct ps_blocked_bloom *)sketch;
-  ps_line_code()->has_many(lines_of(filter), hashes, n, ahead(sketch), found);
+  code_for(filter)->has_many(lines_of(filter), hashes, n, ahead(sketch), found);
 }
 
 /* ---- answers about the whole ---- */
@@ -253,6 +267,8 @@ static void inspect(const struct ps_sketch *sketch, struct ps_report *report)
   report->boolean(report, "saturated", saturated(filter));
 }
 
+static const struct ps_sharing sharing = {0};
+
 const struct ps_kind ps_blocked_bloom = {
     .name = "blocked_bloom",
     .id = 2,
@@ -273,4 +289,5 @@ const struct ps_kind ps_blocked_bloom = {
     .inspect = inspect,
     .add_hashes = add_hashes,
     .has_hashes = has_hashes,
+    .sharing = &sharing,
 };

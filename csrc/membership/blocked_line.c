@@ -1,6 +1,6 @@
 #include "membership/blocked_line.h"
 
-#include "base/bytes.h"
+#include "base/atomic.h"
 #include "base/hash.h"
 
 #define FIRST_FIELD 16
@@ -61,44 +61,63 @@ ALWAYS_INLINE void has_each(bool (*has)(struct ps_lines, uint64_t), struct ps_li
   }
 }
 
-/* ---- for any processor ---- */
+/* ---- for any processor, and for lines that are shared ---- */
 
-static inline unsigned add(struct ps_lines lines, uint64_t hash)
+ALWAYS_INLINE unsigned add_to_line(struct ps_lines lines, uint64_t hash, bool shared)
 {
   unsigned char *line = line_of(lines, hash);
   uint64_t fields = hash * PS_HASH_STEP >> FIRST_FIELD;
   unsigned fresh = 0;
   for (size_t i = 0; i < PS_LINE_LANES; i++, fields >>= FIELD_BITS) {
-    uint64_t before = ps_load64(line + 8 * i), after = before | UINT64_C(1) << (fields & 63);
-    ps_store64(line + 8 * i, after);
-    fresh += before < after;
+    unsigned char *lane = line + 8 * i;
+    uint64_t bit = UINT64_C(1) << (fields & 63);
+    uint64_t before = shared ? ps_atomic_or(lane, bit) : ps_load64(lane);
+    if (!shared) {
+      ps_store64(lane, before | bit);
+    }
+    fresh += before < (before | bit);
   }
   return fresh;
 }
 
-static inline bool has(struct ps_lines lines, uint64_t hash)
+ALWAYS_INLINE bool is_in_line(struct ps_lines lines, uint64_t hash, bool shared)
 {
   const unsigned char *line = line_of(lines, hash);
   uint64_t fields = hash * PS_HASH_STEP >> FIRST_FIELD, all = 1;
   for (size_t i = 0; i < PS_LINE_LANES; i++, fields >>= FIELD_BITS) {
-    all &= ps_load64(line + 8 * i) >> (fields & 63);
+    uint64_t lane = shared ? ps_atomic_load(line + 8 * i, 8) : ps_load64(line + 8 * i);
+    all &= lane >> (fields & 63);
   }
   return all & 1;
 }
 
-static uint64_t add_many(struct ps_lines lines, const uint64_t *hashes, size_t n, size_t ahead,
-                         size_t *changed)
-{
-  return add_each(add, lines, hashes, n, ahead, changed);
-}
+/* The four functions of a code. */
+#define FUNCTIONS(suffix, shared)                                                                  \
+  static inline unsigned add##suffix(struct ps_lines lines, uint64_t hash)                         \
+  {                                                                                                \
+    return add_to_line(lines, hash, shared);                                                       \
+  }                                                                                                \
+  static inline bool has##suffix(struct ps_lines lines, uint64_t hash)                             \
+  {                                                                                                \
+    return is_in_line(lines, hash, shared);                                                        \
+  }                                                                                                \
+  static uint64_t add_many##suffix(struct ps_lines lines, const uint64_t *hashes, size_t n,        \
+                                   size_t ahead, size_t *changed)                                  \
+  {                                                                                                \
+    return add_each(add##suffix, lines, hashes, n, ahead, changed);                                \
+  }                                                                                                \
+  static void has_many##suffix(struct ps_lines lines, const uint64_t *hashes, size_t n,            \
+                               size_t ahead, bool *found)                                          \
+  {                                                                                                \
+    has_each(has##suffix, lines, hashes, n, ahead, found);                                         \
+  }
 
-static void has_many(struct ps_lines lines, const uint64_t *hashes, size_t n, size_t ahead,
-                     bool *found)
-{
-  has_each(has, lines, hashes, n, ahead, found);
-}
+FUNCTIONS(, false)
+FUNCTIONS(_shared, true)
 
 const struct ps_line_code ps_line_portable = {add, has, add_many, has_many};
+const struct ps_line_code ps_line_shared = {add_shared, has_shared, add_many_shared,
+                                            has_many_shared};
 
 /* ---- for x86-64 processors with AVX2 ---- */
 

@@ -35,6 +35,9 @@ struct ps_line_code {
 
 extern const struct ps_line_code ps_line_portable;
 
+/* For lines that others add to at the same time, at a multiple of 8. */
+extern const struct ps_line_code ps_line_shared;
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PS_LINE_AVX2 1
 extern const struct ps_line_code ps_line_avx2;

@@ -147,7 +147,7 @@ static void attach(struct ps_sketch *sketch)
 static void clear(struct ps_sketch *sketch)
 {
   if (sketch->flags & PS_SHARED) {
-    ps_atomic_clear(sketch->payload, sketch->held);
+    ps_atomic_fill(sketch->payload, 0, sketch->held);
   } else {
     memset(sketch->payload, 0, size(sketch));
   }

@@ -4,8 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/bytes.h"
+#include "base/atomic.h"
 #include "base/hash.h"
+#include "base/sharing.h"
 #include "similarity/minima.h"
 
 #define HASHES_DEFAULT 128
@@ -56,6 +57,10 @@ static uint64_t size(const struct ps_sketch *sketch)
 
 static void clear(struct ps_sketch *sketch)
 {
+  if (sketch->flags & PS_SHARED) {
+    ps_atomic_fill(sketch->payload, 0xff, sketch->held);
+    return;
+  }
   memset(sketch->payload, 0xff, size(sketch)); /* PS_NO_MINIMUM in each word */
 }
 
@@ -79,9 +84,14 @@ static enum ps_status merge(struct ps_sketch *target, const struct ps_sketch *so
 
 /* ---- tokens ---- */
 
+static inline const struct ps_minima_code *code_for(const struct ps_sketch *sketch)
+{
+  return sketch->flags & PS_SHARED ? &ps_minima_shared : ps_minima_code();
+}
+
 bool ps_minhash_add(struct ps_minhash *minhash, uint64_t hash)
 {
-  return ps_minima_code()->add(minhash->sketch.payload, minhash->hashes, hash);
+  return code_for(&minhash->sketch)->add(minhash->sketch.payload, minhash->hashes, hash);
 }
 
 static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashes, size_t n,
@@ -89,7 +99,7 @@ static enum ps_status add_hashes(struct ps_sketch *sketch, const uint64_t *hashe
 {
   (void)error;
   const struct ps_minhash *minhash = (const struct ps_minhash *)sketch;
-  *changed = ps_minima_code()->add_many(sketch->payload, minhash->hashes, hashes, n);
+  *changed = code_for(sketch)->add_many(sketch->payload, minhash->hashes, hashes, n);
   return PS_OK;
 }
 
@@ -102,7 +112,7 @@ double ps_minhash_estimate(const struct ps_minhash *minhash)
 {
   double sum = 0, k = 0;
   for (size_t i = 0; i < minhash->hashes; i++) {
-    uint64_t minimum = ps_load64(minhash->sketch.payload + 8 * i);
+    uint64_t minimum = ps_atomic_load(minhash->sketch.payload + 8 * i, 8);
     if (minimum != PS_NO_MINIMUM) {
       sum -= log1p(-((double)(minimum >> 11) + 0.5) / 0x1p53);
       k++;
@@ -136,6 +146,8 @@ static void inspect(const struct ps_sketch *sketch, struct ps_report *report)
   report->number(report, "estimate", ps_minhash_estimate((const struct ps_minhash *)sketch));
 }
 
+static const struct ps_sharing sharing = {0};
+
 const struct ps_kind ps_minhash = {
     .name = "minhash",
     .id = 64,
@@ -154,4 +166,5 @@ const struct ps_kind ps_minhash = {
     .describe = describe,
     .inspect = inspect,
     .add_hashes = add_hashes,
+    .sharing = &sharing,
 };

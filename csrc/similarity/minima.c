@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/bytes.h"
+#include "base/atomic.h"
 #include "base/hash.h"
 
 /* Tokens whose hashes stay in the cache while the blocks of minima, one after the other, are held
@@ -47,13 +47,13 @@ struct ps_agreement ps_minima_agree(const unsigned char *a, const unsigned char 
 typedef void take_block(unsigned char *minima, uint64_t power, const uint64_t *hashes, size_t n,
                         bool *changed);
 
-/* The same for a block of fewer minima, on any processor. */
-static inline void take_lanes(unsigned char *minima, size_t lanes, uint64_t power,
-                              const uint64_t *hashes, size_t n, bool *changed)
+/* The same for a block of fewer minima, on any processor, or of shared ones. */
+ALWAYS_INLINE void take_lanes(unsigned char *minima, size_t lanes, uint64_t power,
+                              const uint64_t *hashes, size_t n, bool *changed, bool shared)
 {
   for (size_t j = 0; j < lanes; j++) {
     const uint64_t multiplier = multipliers[j] * power;
-    uint64_t minimum = ps_load64(minima + 8 * j);
+    uint64_t minimum = shared ? ps_atomic_load(minima + 8 * j, 8) : ps_load64(minima + 8 * j);
     for (size_t i = 0; i < n; i++) {
       uint64_t value = hashes[i] * multiplier + OFFSET;
       if (value < minimum) {
@@ -61,8 +61,18 @@ static inline void take_lanes(unsigned char *minima, size_t lanes, uint64_t powe
         changed[i] = true;
       }
     }
-    ps_store64(minima + 8 * j, minimum);
+    if (shared) {
+      ps_atomic_min(minima + 8 * j, minimum, 8);
+    } else {
+      ps_store64(minima + 8 * j, minimum);
+    }
   }
+}
+
+static void take_shared(unsigned char *minima, uint64_t power, const uint64_t *hashes, size_t n,
+                        bool *changed)
+{
+  take_lanes(minima, PS_BLOCK_LANES, power, hashes, n, changed, true);
 }
 
 ALWAYS_INLINE void take_batch(take_block *take, unsigned char *minima, size_t k,
@@ -73,7 +83,7 @@ ALWAYS_INLINE void take_batch(take_block *take, unsigned char *minima, size_t k,
   for (; at + PS_BLOCK_LANES <= k; at += PS_BLOCK_LANES, power *= PS_HASH_STEP) {
     take(minima + 8 * at, power, hashes, n, changed);
   }
-  take_lanes(minima + 8 * at, k - at, power, hashes, n, changed);
+  take_lanes(minima + 8 * at, k - at, power, hashes, n, changed, take == take_shared);
 }
 
 ALWAYS_INLINE size_t take_each(take_block *take, unsigned char *minima, size_t k,
@@ -96,7 +106,7 @@ ALWAYS_INLINE size_t take_each(take_block *take, unsigned char *minima, size_t k
 static void take(unsigned char *minima, uint64_t power, const uint64_t *hashes, size_t n,
                  bool *changed)
 {
-  take_lanes(minima, PS_BLOCK_LANES, power, hashes, n, changed);
+  take_lanes(minima, PS_BLOCK_LANES, power, hashes, n, changed, false);
 }
 
 static bool add(unsigned char *minima, size_t k, uint64_t hash)
@@ -112,6 +122,22 @@ static size_t add_many(unsigned char *minima, size_t k, const uint64_t *hashes, 
 }
 
 const struct ps_minima_code ps_minima_portable = {add, add_many};
+
+/* ---- for minima that are shared ---- */
+
+static bool add_shared(unsigned char *minima, size_t k, uint64_t hash)
+{
+  bool changed = false;
+  take_batch(take_shared, minima, k, &hash, 1, &changed);
+  return changed;
+}
+
+static size_t add_many_shared(unsigned char *minima, size_t k, const uint64_t *hashes, size_t n)
+{
+  return take_each(take_shared, minima, k, hashes, n);
+}
+
+const struct ps_minima_code ps_minima_shared = {add_shared, add_many_shared};
 
 /* ---- for x86-64 processors with AVX2 ----
  *

@@ -32,6 +32,9 @@ struct ps_minima_code {
 
 extern const struct ps_minima_code ps_minima_portable;
 
+/* For minima that others lower at the same time, at a multiple of 8. */
+extern const struct ps_minima_code ps_minima_shared;
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PS_MINIMA_X86 1
 extern const struct ps_minima_code ps_minima_avx2;

@@ -21,6 +21,8 @@ end)
 -- Kinds that are shared, as an expression, so that other processes can make the same.
 local shapes = {
   bloom = "ps.bloom{ capacity = 5000, seed = 9 }",
+  blocked_bloom = "ps.blocked_bloom{ capacity = 5000 }",
+  minhash = "ps.minhash{ hashes = 100 }",
   count_min = "ps.count_min{ epsilon = 0.01 }",
   ["count_min of bytes"] = "ps.count_min{ width = 1009, depth = 3, counter_bits = 8 }",
   hyperloglog = "ps.hll{ precision = 10 }",
