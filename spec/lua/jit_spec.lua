@@ -228,6 +228,14 @@ describe("methods that LuaJIT compiles", function()
       for i = 1, 200 do say(mapped:has(i % 2 == 0 and "k" or "no")) end
       say(pcall(function() local x = mapped:add "k" return x end))
       mapped:close()
+      for _, kind in ipairs { "bloom", "count_min", "hyperloglog" } do
+        local name = ("%s/shared %s"):format(directory, kind)
+        local shared = assert(ps.share(name, kinds[kind].new()))
+        for i = 1, 300 do say(shared:add("k" .. i)) end
+        say(shared:encode())
+        shared:close()
+        assert(os.remove(name))
+      end
       return said
     end)
     assert.same(by_c, by_fast)
