@@ -66,10 +66,14 @@ to be in. A frequency at the counter's maximum stands for any number. O(hashes).
 @tparam string|integer key
 @tparam[opt=1] integer n how often, 0 to 2^53; 0 changes nothing
 @treturn bool true; or false, and nothing is changed, if the key is certainly not there that often
+@raise for a filter that is shared
 */
 static int counting_bloom_remove(lua_State *L)
 {
   struct ps_counting_bloom *filter = psl_self_to_change(L);
+  if (filter->bloom.sketch.flags & PS_SHARED) {
+    psl_refuse_shared(L, "removed from", "remove from a copy(), or clear() it");
+  }
   uint64_t n = psl_count(L, 3);
   uint64_t hash = psl_hash(L, 2, &filter->bloom.sketch);
   lua_pushboolean(L, ps_counting_bloom_remove(filter, hash, n));

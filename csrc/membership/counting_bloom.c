@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-#include "base/bytes.h"
+#include "base/atomic.h"
 #include "base/hash.h"
+#include "base/sharing.h"
 #include "membership/bloom_batch.h"
 
 /* Keys whose cache lines are on the way at once, in a batch that adds. */
@@ -91,10 +92,29 @@ ALWAYS_INLINE unsigned char *cell_at(unsigned char *cells, uint64_t place, unsig
   return width == 4 ? cells + place / 2 : cells + place * (width / 8);
 }
 
+/* They may be shared. */
 ALWAYS_INLINE uint32_t load(unsigned char *cells, uint64_t place, unsigned width)
 {
-  const unsigned char *at = cell_at(cells, place, width);
-  return width == 4 ? *at >> 4 * (place & 1) & 15u : width == 8 ? *at : ps_load16(at);
+  const uint32_t x = (uint32_t)ps_atomic_load(cell_at(cells, place, width), width == 16 ? 2 : 1);
+  return width == 4 ? x >> 4 * (place & 1) & 15u : x;
+}
+
+/* Adds to a shared counter, up to its maximum; what it was before. Of a byte with two of them both
+ * are changed at once, one to what it is. */
+ALWAYS_INLINE uint32_t add_shared_up(unsigned char *cells, uint64_t place, uint32_t n,
+                                     unsigned width)
+{
+  unsigned char *at = cell_at(cells, place, width);
+  if (width != 4) {
+    return (uint32_t)ps_atomic_add(at, n, MAX(width), width / 8);
+  }
+  const unsigned shift = 4 * (place & 1);
+  uint64_t both = ps_atomic_load(at, 1), x, next;
+  do {
+    x = both >> shift & 15;
+    next = both + ((ps_add_saturating(x, n, 15) - x) << shift);
+  } while (next != both && !ps_atomic_replace(at, &both, next, 1));
+  return (uint32_t)x;
 }
 
 /* Makes x of a counter that is at `before`. */
@@ -168,6 +188,28 @@ ALWAYS_INLINE void write_key(struct ps_counting_bloom *filter, const struct key 
   filter->saturated = saturated;
 }
 
+/* The same as add(), below, for a filter that others add to. */
+ALWAYS_INLINE bool add_shared(struct ps_counting_bloom *filter, uint64_t hash, uint32_t n,
+                              bool *changed, unsigned width, uint32_t k)
+{
+  struct key key;
+  bool fresh = false;
+  read_key(filter, hash, &key, width, k);
+  *changed = false;
+  for (uint32_t i = 0; i < k; i++) {
+    uint32_t first = 0;
+    while (key.place[first] != key.place[i]) {
+      first++;
+    }
+    if (first == i) {
+      uint32_t before = add_shared_up(filter->bloom.sketch.payload, key.place[i], n, width);
+      fresh |= before == 0;
+      *changed |= before < MAX(width);
+    }
+  }
+  return fresh;
+}
+
 /* Adds the key n > 0 times; true if it was not there before. */
 ALWAYS_INLINE bool add(struct ps_counting_bloom *filter, uint64_t hash, uint64_t n, bool *changed,
                        unsigned width, uint32_t k)
@@ -175,6 +217,9 @@ ALWAYS_INLINE bool add(struct ps_counting_bloom *filter, uint64_t hash, uint64_t
   struct key key;
   const int32_t change = (int32_t)(n < MAX(width) ? n : MAX(width));
   const uint64_t ones = filter->bloom.ones;
+  if (__builtin_expect((filter->bloom.sketch.flags & PS_SHARED) != 0, 0)) {
+    return add_shared(filter, hash, (uint32_t)change, changed, width, k);
+  }
   read_key(filter, hash, &key, width, k);
   if (key.bits + (uint32_t)change < MAX(width)) {
     *changed = true;
@@ -349,7 +394,7 @@ static void attach_part(struct ps_sketch *sketch, uint64_t from, uint64_t to)
   }
   for (uint64_t at = from; at < to; at += 8) {
     /* In the lowest bit of each counter gathers what all its bits say. */
-    uint64_t any = ps_load64(sketch->payload + at), all = any;
+    uint64_t any = ps_atomic_load(sketch->payload + at, 8), all = any;
     for (unsigned shift = width / 2; shift > 0; shift /= 2) {
       any |= any >> shift;
       all &= all >> shift;
@@ -377,7 +422,11 @@ static enum ps_status check(const struct ps_sketch *sketch, struct ps_error *err
 static void clear(struct ps_sketch *sketch)
 {
   struct ps_counting_bloom *filter = (struct ps_counting_bloom *)sketch;
-  memset(sketch->payload, 0, size(sketch));
+  if (sketch->flags & PS_SHARED) {
+    ps_atomic_fill(sketch->payload, 0, sketch->held);
+  } else {
+    memset(sketch->payload, 0, size(sketch));
+  }
   filter->bloom.ones = filter->saturated = 0;
 }
 
@@ -431,6 +480,8 @@ static void inspect(const struct ps_sketch *sketch, struct ps_report *report)
   report->boolean(report, "saturated", filter->saturated > 0);
 }
 
+static const struct ps_sharing sharing = {0};
+
 const struct ps_kind ps_counting_bloom = {
     .name = "counting_bloom",
     .id = 4,
@@ -452,4 +503,5 @@ const struct ps_kind ps_counting_bloom = {
     .inspect = inspect,
     .add_hashes = add_hashes,
     .has_hashes = has_hashes,
+    .sharing = &sharing,
 };
