@@ -283,6 +283,5 @@ sources: # what the spec compares
 	@printf 'csrc/%s\n' $(CORE) $(BINDING)
 
 .PHONY: module all demo test report check spec matrix c-test lua-c-test asan tsan run-threads \
-  valgrind bigendian \
-  gcstress fuzz run-fuzzers bench bench-lua coverage lint clang-format luacheck doc rock install \
-  try-install clean help sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)
+  valgrind bigendian gcstress fuzz run-fuzzers bench bench-lua coverage lint clang-format luacheck \
+  doc rock install try-install clean help sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)

@@ -30,8 +30,8 @@ slash, a region of memory that this process and those it forks afterwards have t
 has to be made before them; it stays, also over reloads of nginx, until the last of them ends.
 
 Kinds: bloom, blocked_bloom, counting_bloom, minhash, count_min that is not conservative, and
-hyperloglog without `hip`. Of others keep one per worker and merge. A shared sketch has all methods
-but those that would merge into it; `clear`, `halve` and `decay` go cell by cell while others add.
+hyperloglog without `hip`. Of others keep one per worker and merge. A shared sketch does all but
+merge others into it and `remove`; `clear`, `halve` and `decay` go cell by cell while others add.
 `copy()`, `encode()`, `save()`, `union()` and merging from it take what is there when they come by.
 `close()` and the collector let go of it, and change nothing for others. A file that is cut short
 kills whoever works on it (SIGBUS). O(size) when it is made, else O(1).
