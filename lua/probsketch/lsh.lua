@@ -54,17 +54,25 @@ end
 --
 -- `buckets` has what documents have each band key: the id itself where there is one, as nearly everywhere, else
 -- { size =, room =, ids = { [id] = true } }, `room` being the most there have been. Those that lead nowhere, since the
--- memory ran out in between, are passed over by query().
+-- memory ran out in between, are passed over by query(). Making tables and strings may run a finaliser, and that may
+-- insert and remove documents.
 
 local function put(buckets, key, id)
   local bucket = buckets[key]
   if bucket == nil then
     buckets[key] = id
+    return
   elseif type(bucket) == "string" then
-    if bucket ~= id then
-      buckets[key] = { size = 2, room = 2, ids = { [bucket] = true, [id] = true } }
+    if bucket == id then
+      return
     end
-  elseif not bucket.ids[id] then
+    local several = { size = 1, room = 1, ids = { [bucket] = true } }
+    if buckets[key] ~= bucket then
+      return put(buckets, key, id)
+    end
+    bucket, buckets[key] = several, several
+  end
+  if not bucket.ids[id] then
     bucket.ids[id] = true
     bucket.size = bucket.size + 1
     bucket.room = max(bucket.room, bucket.size)
@@ -99,13 +107,26 @@ local function keys_of(self, signature)
   return c.band_keys(signature, self.bands, self.rows)
 end
 
+-- The signature of a document, if it is there, and its keys: of what is there after they have been made.
+local function document(self, id)
+  local signature, keys
+  repeat
+    signature = self.signatures[id]
+    keys = signature and keys_of(self, signature)
+  until self.signatures[id] == signature
+  return signature, keys
+end
+
 -- Whatever may run out of memory comes before what is there is taken away.
 local function insert(self, id, signature)
-  local before = self.signatures[id]
-  local keys, keys_before = keys_of(self, signature), before and keys_of(self, before)
-  for i = 1, #keys do
-    put(self.buckets, keys[i], id)
-  end
+  local keys = keys_of(self, signature)
+  local before, keys_before
+  repeat
+    before, keys_before = document(self, id)
+    for i = 1, #keys do
+      put(self.buckets, keys[i], id)
+    end
+  until self.signatures[id] == before
   self.signatures[id] = signature
   if not before then
     self.size = self.size + 1
@@ -173,16 +194,15 @@ end
 -- @treturn bool was it there?
 function lsh:remove(id)
   local key = check_id(id)
-  local signature = self.signatures[key]
+  local signature, keys = document(self, key)
   if not signature then
     return false
   end
-  local keys = keys_of(self, signature)
+  self.signatures[key] = nil
+  self.size = self.size - 1
   for i = 1, #keys do
     take_out(self.buckets, keys[i], key)
   end
-  self.signatures[key] = nil
-  self.size = self.size - 1
   return true
 end
 
@@ -204,31 +224,26 @@ end
 -- @raise for a minhash that does not fit, naming the field
 function lsh:query(minhash)
   local signature = check_minhash(self, minhash)
-  local found, seen, n = {}, {}, 0
+  local found, candidates = {}, {}
   if is_empty(signature) then
     return found
-  end
-  local signatures, threshold = self.signatures, self.threshold
-  local function compare(id)
-    if not seen[id] then
-      seen[id] = true
-      local other = signatures[id]
-      local jaccard = other and c.agreement(signature, other)
-      if jaccard and jaccard >= threshold then
-        n = n + 1
-        found[n] = { id = id, jaccard = jaccard }
-      end
-    end
   end
   local buckets, keys = self.buckets, keys_of(self, signature)
   for i = 1, #keys do
     local bucket = buckets[keys[i]]
     if type(bucket) == "string" then
-      compare(bucket)
+      candidates[bucket] = true
     elseif bucket then
       for id in pairs(bucket.ids) do
-        compare(id)
+        candidates[id] = true
       end
+    end
+  end
+  for id in pairs(candidates) do
+    local other = self.signatures[id]
+    local jaccard = other and c.agreement(signature, other)
+    if jaccard and jaccard >= self.threshold then
+      found[#found + 1] = { id = id, jaccard = jaccard }
     end
   end
   sort(found, by_similarity)

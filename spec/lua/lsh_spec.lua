@@ -3,6 +3,7 @@
 local ps = require "probsketch"
 local expect = require "spec.support.expect"
 local memory = require "spec.support.memory"
+local process = require "spec.support.process"
 local random = require "spec.support.random"
 local statistics = require "spec.support.statistics"
 
@@ -282,6 +283,41 @@ describe("an lsh", function()
     assert.same({ "a" }, ids_of(index:query(other)))
     assert.same({}, index:query(one))
     assert.is_false(index:remove "new")
+  end)
+
+  -- In a process with little else in it, where the collector comes round often.
+  it("stays whole when finalisers change it in the middle of a call", function()
+    assert.equal("whole", process.run [[
+      local ps, finaliser = require "probsketch", require "spec.support.finaliser"
+      local random = require "spec.support.random"
+      for seed = 1, 60 do
+        local index, numbers = ps.lsh { threshold = 0.5, hashes = 16 }, random.new(seed)
+        local one, other = index:minhash(), index:minhash()
+        one:add "same"
+        other:add_many { "same", "more" }
+        local function act()
+          local id = numbers:integer(6)
+          if numbers:integer(2) == 1 then
+            index:remove(id)
+          else
+            index:insert(id, numbers:integer(3) == 1 and other or one)
+          end
+        end
+        for step = 1, 150 do
+          finaliser(act)
+          finaliser(act)
+          act()
+          if step % 5 == 0 then
+            index:query(one)
+          end
+        end
+        collectgarbage()
+        local twin = assert(ps.lsh { bytes = index:encode() })
+        assert(index:count() == twin:count(), "count")
+        assert(#index:query(one) == #twin:query(one) and #index:query(other) == #twin:query(other), "query")
+      end
+      io.write "whole"
+    ]])
   end)
 
   it("makes room again when many alike are removed", function()
