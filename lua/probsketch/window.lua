@@ -147,7 +147,12 @@ local function sketches_of(n, first, ...)
   end
 end
 
--- Calls are written out, one by one, so that errors name the method and number its arguments.
+local function all(...)
+  return ...
+end
+
+-- Calls are written out, one by one, and are no tail calls, so that errors name the method and number its arguments:
+-- LuaJIT does not know what a tail call called.
 local asking = {
   count = function(self) return (view(self, 2):count()) end,
   has = function(self, key) return (view(self, 2):has(key)) end,
@@ -156,11 +161,11 @@ local asking = {
   at_least = function(self, key, t) return (view(self, 2):at_least(key, t)) end,
   error_bound = function(self) return (view(self, 2):error_bound()) end,
   list = function(self) return (view(self, 2):list()) end,
-  each = function(self) return view(self, 2):each() end,
+  each = function(self) return (view(self, 2):each()) end,
   heavy_hitters = function(self, phi) return (view(self, 2):heavy_hitters(phi)) end,
   estimate = function(self) return (view(self, 2):estimate()) end,
   standard_error = function(self) return (view(self, 2):standard_error()) end,
-  bounds = function(self, z) return view(self, 2):bounds(z) end,
+  bounds = function(self, z) return all(view(self, 2):bounds(z)) end,
   fold = function(self, p) return (view(self, 2):fold(p)) end,
   quantile = function(self, q) return (view(self, 2):quantile(q)) end,
   quantiles = function(self, array) return (view(self, 2):quantiles(array)) end,
@@ -173,9 +178,9 @@ local asking = {
   centroids = function(self) return (view(self, 2):centroids()) end,
   rank_error = function(self) return (view(self, 2):rank_error()) end,
   union = function(self, ...) return (view(self, 2):union(sketches_of(select("#", ...), ...))) end,
-  compatible = function(self, other) return view(self, 2):compatible(sketch_of(other)) end,
-  jaccard = function(self, other) return view(self, 2):jaccard(sketch_of(other)) end,
-  intersection = function(self, other) return view(self, 2):intersection(sketch_of(other)) end,
+  compatible = function(self, other) return all(view(self, 2):compatible(sketch_of(other))) end,
+  jaccard = function(self, other) return all(view(self, 2):jaccard(sketch_of(other))) end,
+  intersection = function(self, other) return all(view(self, 2):intersection(sketch_of(other))) end,
   inner_product = function(self, other) return (view(self, 2):inner_product(sketch_of(other))) end,
 }
 
@@ -187,15 +192,15 @@ local function slice_of(self)
 end
 
 local adding_several = {
-  add_many = function(self, array) return slice_of(self):add_many(array) end,
-  add_shingles = function(self, text, n, unit) return slice_of(self):add_shingles(text, n, unit) end,
+  add_many = function(self, array) return all(slice_of(self):add_many(array)) end,
+  add_shingles = function(self, text, n, unit) return (slice_of(self):add_shingles(text, n, unit)) end,
 }
 
 local function add(self, key)
   local reading = self.clock()
   self.fresh = false
   local slice = reading == self.added_at and self.current or current(self, reading, 2)
-  return slice:add(key)
+  return all(slice:add(key))
 end
 
 -- Where add() returns the sketch.

@@ -173,6 +173,18 @@ describe("a window's add", function()
     expect.raise_saying("bad argument #1 to 'frequency' (key expected", function() return window:frequency(1.5) end)
     expect.same_bytes(bytes, window:encode())
   end)
+
+  it("raises in the name of its method", function()
+    local function raises(name, window, ...)
+      expect.raise_saying("bad argument #1 to '" .. name .. "' (", window[name], window, ...)
+    end
+    local hll, minhash = new("hyperloglog"), new("minhash")
+    for _, name in ipairs { "add", "add_many", "bounds", "compatible", "fold", "intersection", "jaccard", "union" } do
+      raises(name, hll, false)
+    end
+    raises("add_shingles", minhash, 1, 2)
+    raises("jaccard", minhash, hll:merged())
+  end)
 end)
 
 describe("a window", function()
