@@ -76,18 +76,21 @@ end
 
 -- The union of what is held besides the sketch to add to. O(slices * size) in the first call of a slice, then O(1).
 function slices.past(self)
-  local past = self.past
-  if not past then
-    past = unite(self, held_between(self, self.newest - self.slices, self.newest - 1), "past_room")
-    self.past = past
+  while not self.past do
+    local newest = self.newest
+    local past = unite(self, held_between(self, newest - self.slices, newest - 1), "past_room")
+    if self.newest == newest then
+      self.past = past
+    end
   end
-  return past
+  return self.past
 end
 
 -- What lies in the future of slice `number` becomes part of it: returns the sketch of that.
 local function step_back(self, number)
-  local first = max(number, self.newest - self.slices)
-  local future = held_between(self, first, self.newest)
+  local newest = self.newest
+  local first = max(number, newest - self.slices)
+  local future = held_between(self, first, newest)
   local joined = future[1]
   if #future > 1 then
     joined = self.empty:copy()
@@ -95,8 +98,10 @@ local function step_back(self, number)
       joined:merge(sketch)
     end
   end
-  for later = first, self.newest do
-    self.held[later] = nil
+  if self.newest == newest then
+    for later = first, newest do
+      self.held[later] = nil
+    end
   end
   return joined
 end
@@ -121,13 +126,16 @@ function slices.current(self, reading, level)
     error(problem, level + 1)
   end
   local newest = self.newest
-  if number ~= newest then
+  while number ~= newest do
     local sketch
     if newest then
       sketch = (number < newest and step_back or step_forward)(self, number)
     end
     sketch = sketch or self.empty:copy()
-    self.held[number], self.current, self.newest, self.past = sketch, sketch, number, nil
+    if self.newest == newest then
+      self.held[number], self.current, self.newest, self.past = sketch, sketch, number, nil
+    end
+    newest = self.newest
   end
   self.added_at = reading
   return self.current
@@ -151,8 +159,8 @@ function slices.view(self, level)
   if number > newest then
     sketches = held_between(self, from, newest)
   else -- also when the clock has been set back: all that is held is in, until something is added
-    local past = slices.past(self)
-    sketches = rawequal(past, self.empty) and { self.current } or { past, self.current }
+    local past, now = slices.past(self), self.current
+    sketches = rawequal(past, self.empty) and { now } or { past, now }
   end
   local view = unite(self, sketches, "view_room")
   self.view, self.view_from = view, from

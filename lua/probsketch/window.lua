@@ -216,9 +216,11 @@ end
 local function add_promising(self, key, n)
   local reading = self.clock()
   self.fresh = false
-  local slice = reading == self.added_at and self.current or current(self, reading, 2)
+  if reading ~= self.added_at then
+    current(self, reading, 2)
+  end
   local past = self.past or slices.past(self)
-  local new, message, code = slice:add(key, n)
+  local new, message, code = self.current:add(key, n)
   if new == nil then
     return nil, message, code
   end
@@ -229,9 +231,11 @@ end
 local function add_estimating(self, key, n)
   local reading = self.clock()
   self.fresh = false
-  local slice = reading == self.added_at and self.current or current(self, reading, 2)
+  if reading ~= self.added_at then
+    current(self, reading, 2)
+  end
   local past = self.past or slices.past(self)
-  local estimate, message, code = slice:add(key, n)
+  local estimate, message, code = self.current:add(key, n)
   if estimate == nil then
     return nil, message, code
   end

@@ -3,6 +3,7 @@
 
 local ps = require "probsketch"
 local expect = require "spec.support.expect"
+local finaliser = require "spec.support.finaliser"
 local kinds = require "spec.support.kinds"
 local memory = require "spec.support.memory"
 
@@ -188,6 +189,28 @@ describe("a window's add", function()
 end)
 
 describe("a window", function()
+  -- Making a sketch for a new slice, or a union, may run finalisers.
+  it("keeps what a finaliser adds to it in the middle of another call", function()
+    local large = { width = 20000, depth = 2 }
+    for _ = 1, 10 do
+      local window, clock = new("count_min", large)
+      local counts = { here = 0, finaliser = 0 }
+      for slice = 1, 9 do
+        clock.now = 1000 + 10 * slice
+        for _ = 1, 3 do
+          finaliser(function()
+            window:add "finaliser"
+            counts.finaliser = counts.finaliser + 1
+          end)
+          window:add "here"
+          counts.here = counts.here + 1
+        end
+      end
+      collectgarbage() -- all of them, while their window is there
+      assert.same(counts, { here = window:frequency "here", finaliser = window:frequency "finaliser" })
+    end
+  end)
+
   it("covers the current slice and as many as it has before it", function()
     for _, kind in ipairs { "hyperloglog", "bloom", "count_min", "top_k" } do
       local window, clock = new(kind)
