@@ -149,7 +149,7 @@ kinds.describe(describe, function(kind)
         collectgarbage("setpause", 0)
         collectgarbage("setstepmul", 1000)
         arm()
-        local tries = { { kind.options, 5, 150 }, { kind.megabytes, 5, 15 }, kind.page and { kind.page, 1, 2 } }
+        local tries = { { kind.options, 2, 60 }, { kind.megabytes, 2, 6 }, kind.page and { kind.page, 1, 2 } }
         for _, try in ipairs(tries) do
           local options, most_meetings, most_attempts = try[1], try[2], try[3]
           for name, call in pairs(calls) do
