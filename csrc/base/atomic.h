@@ -40,7 +40,9 @@ PS_ATOMIC_INLINE uint64_t ps_atomic_load(const unsigned char *at, unsigned width
   *x = PS_LITTLE(bits, expected);                                                                  \
   return done
 
-/* Makes a cell that is *x the next; if it is not, or by chance, false, and *x is what it is. */
+/* Makes a cell that is *x the next; if it is not, or by chance, false, and *x is what it is.
+ * clang-tidy does not see that the builtin writes. */
+// NOLINTNEXTLINE(readability-non-const-parameter)
 PS_ATOMIC_INLINE bool ps_atomic_replace(unsigned char *at, uint64_t *x, uint64_t next,
                                         unsigned width)
 {
