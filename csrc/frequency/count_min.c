@@ -280,16 +280,21 @@ uint64_t ps_count_min_frequency(const struct ps_count_min *sketch, uint64_t hash
   return PER_SHAPE(sketch, SMALLEST);
 }
 
+static uint64_t add_to_shared(struct ps_count_min *sketch, uint64_t hash, uint64_t n)
+{
+#define ADD_SHARED(width, depth) add_plain(sketch, hash, n, true, width, depth)
+  add_shared_up(sketch, sketch->sketch.payload + TOTAL_AT, n, PS_COUNT_MAX, 8);
+  return PER_SHAPE(sketch, ADD_SHARED);
+}
+
 uint64_t ps_count_min_add(struct ps_count_min *sketch, uint64_t hash, uint64_t n)
 {
 #define ADD_PLAIN(width, depth) add_plain(sketch, hash, n, false, width, depth)
-#define ADD_SHARED(width, depth) add_plain(sketch, hash, n, true, width, depth)
 #define ADD_CONSERVATIVE(width, depth)                                                             \
   ps_add_saturating(add_conservative(sketch, hash, n, UINT64_MAX, width, depth), n, limit_of(width))
   unsigned char *total = sketch->sketch.payload + TOTAL_AT;
   if (sketch->sketch.flags & PS_SHARED) {
-    add_shared_up(sketch, total, n, PS_COUNT_MAX, 8);
-    return PER_SHAPE(sketch, ADD_SHARED);
+    return add_to_shared(sketch, hash, n);
   }
   ps_store64(total, add_up(sketch, ps_load64(total), n, PS_COUNT_MAX));
   return sketch->conservative ? PER_SHAPE(sketch, ADD_CONSERVATIVE) : PER_SHAPE(sketch, ADD_PLAIN);
