@@ -287,17 +287,20 @@ static uint64_t add_to_shared(struct ps_count_min *sketch, uint64_t hash, uint64
   return PER_SHAPE(sketch, ADD_SHARED);
 }
 
-uint64_t ps_count_min_add(struct ps_count_min *sketch, uint64_t hash, uint64_t n)
+static uint64_t add_to_private(struct ps_count_min *sketch, uint64_t hash, uint64_t n)
 {
 #define ADD_PLAIN(width, depth) add_plain(sketch, hash, n, false, width, depth)
 #define ADD_CONSERVATIVE(width, depth)                                                             \
   ps_add_saturating(add_conservative(sketch, hash, n, UINT64_MAX, width, depth), n, limit_of(width))
   unsigned char *total = sketch->sketch.payload + TOTAL_AT;
-  if (sketch->sketch.flags & PS_SHARED) {
-    return add_to_shared(sketch, hash, n);
-  }
   ps_store64(total, add_up(sketch, ps_load64(total), n, PS_COUNT_MAX));
   return sketch->conservative ? PER_SHAPE(sketch, ADD_CONSERVATIVE) : PER_SHAPE(sketch, ADD_PLAIN);
+}
+
+uint64_t ps_count_min_add(struct ps_count_min *sketch, uint64_t hash, uint64_t n)
+{
+  const bool shared = (sketch->sketch.flags & PS_SHARED) != 0;
+  return shared ? add_to_shared(sketch, hash, n) : add_to_private(sketch, hash, n);
 }
 
 uint64_t ps_count_min_add_within(struct ps_count_min *sketch, uint64_t hash, uint64_t n,
