@@ -187,7 +187,9 @@ struct ps_kind {
   void (*clear)(struct ps_sketch *sketch);
   /* Does a sketch of these parameters own its memory? NULL: all of a kind with `release` do. */
   bool (*owns)(const struct ps_sketch *sketch);
-  /* Frees what an owner owns, leaves payload NULL; twice is harmless. NULL: none owns anything. */
+  /* Frees what an owner owns, leaves payload NULL; twice is harmless. Where payload is NULL nothing
+   * is owned, whatever else the struct says: it may be copied of a source and not yet cloned. NULL:
+   * none owns anything. */
   void (*release)(struct ps_sketch *sketch);
   /* For owners of memory: makes a struct that has parameters only one of a flat payload, to be
    * checked, that somebody else owns. NULL: it works on none. */

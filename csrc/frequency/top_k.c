@@ -105,8 +105,8 @@ static void release(struct ps_sketch *sketch)
 {
   struct ps_top_k *top_k = (struct ps_top_k *)sketch;
   const struct ps_memory *memory = sketch->memory;
-  ps_ranking_free(&top_k->ranking, memory);
   if (sketch->payload != NULL) {
+    ps_ranking_free(&top_k->ranking, memory);
     memory->resize(memory->context, sketch->payload, ps_top_k_rest_size(top_k), 0);
     ps_release(&top_k->rest.sketch);
   }

@@ -411,6 +411,21 @@ static void check_copy(const struct variant *v, size_t keys)
   free(before.at);
 }
 
+/* What becomes of a copy when the source is closed before there is memory for it. */
+static void check_abandoned_copy(const struct variant *v, size_t keys)
+{
+  struct specimen source;
+  union ps_any_sketch copy;
+  make_with(&source, v, keys);
+  struct bytes before = encode(sketch_in(&source));
+  ps_plan_copy(&copy.sketch, sketch_in(&source));
+  copy.sketch.payload = NULL;
+  ps_release(&copy.sketch);
+  CHECK(still(sketch_in(&source), before));
+  free(before.at);
+  discard(&source);
+}
+
 static void check_equality(const struct variant *v, size_t keys)
 {
   if (is_built(v)) {
@@ -460,6 +475,8 @@ int main(void)
   promise("sketches that hash with different seeds do not merge, and a secret seed is not told");
   each_level(check_copy);
   promise("a copy is equal, and lives on its own");
+  each_level(check_abandoned_copy);
+  promise("a copy that came to nothing leaves its source alone");
   each_variant(check_equality, 40);
   promise("sketches are equal exactly when their bytes are, and closed ones equal nothing");
   CHECK(test_memory.live == 0);
