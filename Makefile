@@ -131,8 +131,8 @@ $(LUAS:%=module-%): module-%: $(B)/core.a
 
 DEMO_PACKAGES = gcc libc6-dev pkgconf|pkg-config lua5.4 liblua5.4-dev libxxhash-dev lua-argparse
 TEST_PACKAGES = $(DEMO_PACKAGES) lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev \
-  luajit2|luajit libluajit2-5.1-dev|libluajit-5.1-dev lua-busted luarocks lua-check lua-ldoc \
-  clang clang-format clang-tidy
+  luajit2 libluajit2-5.1-dev lua-busted luarocks lua-check lua-ldoc clang clang-format clang-tidy \
+  nginx libnginx-mod-http-lua curl
 
 demo: ## install what is missing, then report on a made access log or on LOG=path
 	@.ci/install '$(DEMO_PACKAGES)'
