@@ -60,7 +60,7 @@ http {
 local MAIN = ([[
 load_module @modules@ndk_http_module.so;
 load_module @modules@ngx_http_lua_module.so;
-user root;
+user @user@;
 pid @directory@/pid;
 error_log @directory@/error.log notice;
 ]]):gsub("@modules@", MODULES)
@@ -99,14 +99,15 @@ function server:wait_for(what, ask)
   error(("no %s\n%s"):format(what, self:log()), 2)
 end
 
--- Writes the configuration: a whole one, or `pieces` of ours: workers (1), http and server. In it @directory@ stands
--- for the server's, @path@ and @cpath@ for where Lua finds the module, which is said unless it says something itself.
+-- Writes the configuration: a whole one, or `pieces` of ours: workers (1), user (root), http and server. In it
+-- @directory@ stands for the server's, @path@ and @cpath@ for where Lua finds the module, which is said unless it says
+-- something itself.
 function server:configure(pieces)
   local values = {
     directory = self.directory,
     path = os.getenv "LUA_PATH",
     cpath = os.getenv "LUA_CPATH",
-    workers = "1", http = "", server = "",
+    workers = "1", user = "root", http = "", server = "",
   }
   local text = pieces
   if type(pieces) == "table" then
@@ -129,15 +130,24 @@ function server:start()
   if status ~= 0 then
     error(("nginx: exit status %d: %s"):format(status, output), 2)
   end
-  self.pid = self:wait_for("pid", function()
-    return is_there(self.directory .. "/pid") and tonumber(files.read(self.directory .. "/pid"))
-  end)
+  self:find_master()
   -- Closed by us or by the end of us, the pipe ends what is left.
   self.guard = assert(io.popen(([[
     read -r keep
-    kill %d
-    for i in $(seq %d); do kill -0 %d 2>/dev/null || break; sleep 0.02; done
-    test "$keep" || rm -rf %s]]):format(self.pid, PATIENCE * 50, self.pid, directory), "w"))
+    kill $(cat @directory@/pid)
+    for i in $(seq @tries@); do test -e @directory@/pid || break; sleep 0.02; done
+    test "$keep" || rm -rf @directory@]]):gsub("@%l+@", {
+      ["@directory@"] = directory, ["@tries@"] = PATIENCE * 50,
+    }), "w"))
+end
+
+-- Waits for the master, other than `before`, and its workers.
+function server:find_master(before)
+  local path = self.directory .. "/pid"
+  self.pid = self:wait_for("master", function()
+    local pid = is_there(path) and tonumber(files.read(path))
+    return pid and pid ~= before and pid
+  end)
   self:wait_for("worker", function() return self:workers()[1] end)
 end
 
@@ -169,37 +179,44 @@ function server:workers()
   return pids
 end
 
--- Kills one of the workers at once, and waits until there is another.
-function server:kill_worker(pid)
-  local before = #self:workers()
-  os.execute("kill -9 " .. pid)
-  self:wait_for("new worker", function()
+function server:signal(name, pid)
+  os.execute(("kill -%s %d"):format(name, pid or self.pid))
+end
+
+-- Waits until there are workers, as many as these were, and these are gone.
+function server:wait_for_others(old)
+  self:wait_for("new workers", function()
     local pids = self:workers()
-    for _, each in ipairs(pids) do
-      if each == pid then
-        return false
+    for _, pid in ipairs(pids) do
+      for _, each in ipairs(old) do
+        if pid == each then
+          return false
+        end
       end
     end
-    return #pids >= before
+    return #pids >= #old
   end)
+end
+
+-- Kills a worker at once, and waits until there is another.
+function server:kill_worker(pid)
+  self:signal("KILL", pid)
+  self:wait_for_others { pid }
 end
 
 -- Has it read its configuration and all Lua files again; waits until the workers from before are gone.
 function server:reload()
-  local old = {}
-  for _, pid in ipairs(self:workers()) do
-    old[pid] = true
-  end
-  os.execute("kill -HUP " .. self.pid)
-  self:wait_for("new workers", function()
-    local pids = self:workers()
-    for _, pid in ipairs(pids) do
-      if old[pid] then
-        return false
-      end
-    end
-    return pids[1]
-  end)
+  local old = self:workers()
+  self:signal "HUP"
+  self:wait_for_others(old)
+end
+
+-- Has it replace its binary: another master, forked and executed by this one, takes over the socket.
+function server:upgrade()
+  local old = self.pid
+  self:signal "USR2"
+  self:find_master(old)
+  self:signal("QUIT", old)
 end
 
 -- ---- requests ----
