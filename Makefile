@@ -198,8 +198,8 @@ tsan: ## what threads share, under the thread sanitizer
 run-threads: $(B)/spec/c/share_test
 	@$< threads
 
-hammer: $(B)/spec/c/share_test ## shared files of every kind, 10^7 additions by each of four processes
-	@$< campaign
+hammer: $(addprefix $(B)/spec/c/,share_test founding_test) ## 10^7 additions to shared files by each of four processes, and races to found them
+	@for t in $^; do $$t campaign || exit; done
 
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite
 

@@ -2,21 +2,11 @@
  * to the byte, and whoever reads meanwhile sees a state that decodes. Threads work on one region at
  * one address, so that a thread sanitizer (make tsan) sees all that they do to it.
  *
- * share_test campaign (make hammer) adds fifty times as much, and races ten times as often. */
-#include <dirent.h>
-#include <errno.h>
+ * share_test campaign (make hammer) adds fifty times as much. */
 #include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/sharing.h"
-#include "sketches.h"
-#include "storage/share.h"
-
-#define WORKERS 4
+#include "shares.h"
 
 /* Small, so that all meet in few cells; of counters all widths, and some that saturate. */
 static const struct variant shared_variants[] = {
@@ -37,49 +27,6 @@ static const struct variant shared_variants[] = {
     {"minhash", {{"hashes", 128}}},
 };
 #define SHARED_VARIANTS (sizeof shared_variants / sizeof *shared_variants)
-
-static char directory[] = "/tmp/probsketch-share-XXXXXX";
-
-static const char *file_name(const char *name)
-{
-  static char path[128];
-  snprintf(path, sizeof path, "%s/%s", directory, name);
-  return path;
-}
-
-/* ---- a shared sketch ---- */
-
-struct shared {
-  union ps_any_sketch any;
-  struct ps_pages pages;
-};
-
-/* Of a file if the name is a path, else of a region. */
-static enum ps_status share(struct shared *shared, const char *name, const struct ps_sketch *sketch,
-                            struct ps_error *error)
-{
-  unsigned char *memory;
-  enum ps_status status;
-  shared->pages.address = NULL;
-  if (strchr(name, '/') != NULL) {
-    status = ps_share_file(name, sketch, &shared->any.sketch, &shared->pages, error);
-    memory = shared->pages.address;
-  } else {
-    status = ps_share_region(name, sketch, &shared->any.sketch, &memory, error);
-  }
-  if (status == PS_OK) {
-    ps_join(&shared->any.sketch, memory + PS_PAGE_SIZE, &test_source);
-  }
-  return status;
-}
-
-static void must_share(struct shared *shared, const char *name, const struct ps_sketch *sketch)
-{
-  struct ps_error error;
-  if (share(shared, name, sketch, &error) != PS_OK) {
-    bail_out(error.message);
-  }
-}
 
 /* ---- what workers do ---- */
 
@@ -132,12 +79,6 @@ static void check_same(const struct ps_sketch *shared, struct specimen *whole)
 }
 
 /* ---- processes ---- */
-
-static bool ended_well(pid_t child)
-{
-  int status;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 static void check_processes(const struct variant *v, uint64_t n)
 {
@@ -255,95 +196,6 @@ static void check_threads(const struct variant *v, uint64_t n)
   discard(&whole);
 }
 
-/* ---- founding ---- */
-
-/* Of processes that all share a name at once each adds one, and all are in the one file that is
- * there then. */
-static void check_races(int trials)
-{
-  const struct variant v = {"count_min", {{"width", 8}, {"depth", 1}}};
-  struct specimen empty;
-  const char *path = file_name("race");
-  unsigned *go = mmap(NULL, sizeof *go, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (go == MAP_FAILED) {
-    bail_out("no memory");
-  }
-  make(&empty, &v, 0);
-  for (int trial = 0; trial < trials; trial++) {
-    struct shared shared;
-    struct ps_error error;
-    pid_t children[WORKERS];
-    *go = 0;
-    for (unsigned worker = 0; worker < WORKERS; worker++) {
-      children[worker] = fork();
-      if (children[worker] == 0) {
-        __atomic_add_fetch(go, 1, __ATOMIC_SEQ_CST);
-        while (__atomic_load_n(go, __ATOMIC_SEQ_CST) < WORKERS) {
-          usleep(0);
-        }
-        if (share(&shared, path, sketch_in(&empty), &error) != PS_OK) {
-          printf("# %s\n", error.message);
-          fflush(stdout);
-          _exit(1);
-        }
-        add_keys(&shared.any.sketch, worker, 1);
-        _exit(0);
-      }
-    }
-    for (unsigned worker = 0; worker < WORKERS; worker++) {
-      CHECK_WITH(ended_well(children[worker]), "trial %d", trial);
-    }
-    must_share(&shared, path, sketch_in(&empty));
-    CHECK_WITH(ps_count(&shared.any.sketch) == WORKERS, "trial %d", trial);
-    ps_pages_unmap(&shared.pages);
-    CHECK(unlink(path) == 0);
-  }
-  munmap(go, sizeof *go);
-  discard(&empty);
-}
-
-static int files_in_directory(void)
-{
-  int n = 0;
-  DIR *all = opendir(directory);
-  for (struct dirent *one; all != NULL && (one = readdir(all)) != NULL;) {
-    n += one->d_name[0] != '.' || strlen(one->d_name) > 2;
-  }
-  closedir(all);
-  return n;
-}
-
-/* Who is killed while it founds a file has left it whole or not at all. */
-static void check_kills(int trials)
-{
-  const struct variant v = {"bloom", {{"capacity", 1e6}}};
-  struct specimen empty;
-  uint64_t state = 5;
-  const char *path = file_name("kill");
-  make(&empty, &v, 0);
-  for (int trial = 0; trial < trials; trial++) {
-    struct shared shared;
-    struct ps_error error = {PS_OK, ""};
-    pid_t child = fork();
-    if (child == 0) {
-      for (;;) {
-        share(&shared, path, sketch_in(&empty), &error);
-        unlink(path);
-      }
-    }
-    usleep((useconds_t)(test_random(&state) % 3000));
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    CHECK_WITH(files_in_directory() <= 1, "trial %d", trial);
-    CHECK_WITH(share(&shared, path, sketch_in(&empty), &error) == PS_OK, "%s", error.message);
-    add_keys(&shared.any.sketch, 0, 1);
-    CHECK(ps_count(&shared.any.sketch) == 1);
-    ps_pages_unmap(&shared.pages);
-    unlink(path);
-  }
-  discard(&empty);
-}
-
 /* ---- the bytes of a live sketch ---- */
 
 static struct bytes bytes_of_file(const char *path)
@@ -419,9 +271,7 @@ int main(int argc, char **argv)
   const bool thorough = argc > 1 && strcmp(argv[1], "campaign") == 0;
   const bool quick = argc > 1 && strcmp(argv[1], "threads") == 0;
   const uint64_t n = thorough ? 10000000 : 200000;
-  if (mkdtemp(directory) == NULL) {
-    bail_out("no directory");
-  }
+  make_directory();
   for (size_t i = 0; i < SHARED_VARIANTS; i++) {
     check_threads(&shared_variants[i], quick ? 20000 : n / 10);
   }
@@ -438,10 +288,6 @@ int main(int argc, char **argv)
       check_processes(&shared_variants[i], n);
     }
     promise("what processes add to a file is all there");
-    check_races(thorough ? 1000 : 100);
-    promise("processes that found a file at the same time share it");
-    check_kills(thorough ? 300 : 30);
-    promise("a process that is killed while it founds a file is in nobody's way");
   }
   CHECK(rmdir(directory) == 0);
   promise("nothing is left behind");
