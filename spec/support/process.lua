@@ -51,6 +51,24 @@ function process.run(source, ...)
   return output
 end
 
+-- What has a command run, written before it, by somebody whom permissions bind, as they do not root; nil where that
+-- cannot be had.
+function process.bound()
+  if process.shell "id -u" ~= "0\n" then
+    return ""
+  end
+  local bound = "setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search "
+  local _, status = process.shell(bound .. "true")
+  return status == 0 and bound or nil
+end
+
+-- The same for somebody who may mount what nobody else sees.
+function process.mounting()
+  local mounting = "unshare -rm "
+  local _, status = process.shell(mounting .. "mount -t tmpfs none /tmp")
+  return status == 0 and mounting or nil
+end
+
 -- The other Luas and this one: those that are installed and that the module has been built for beside this build, as
 -- shell commands by name, and the names of those that are not.
 function process.interpreters()
