@@ -25,9 +25,10 @@ CORE = \
   cardinality/hyperloglog_overlap.c cardinality/hyperloglog_registers.c \
   cardinality/hyperloglog_shared.c cardinality/hyperloglog_sparse.c \
   quantile/bins.c quantile/centroids.c quantile/ddsketch.c quantile/ddsketch_answers.c \
-  quantile/ddsketch_bytes.c quantile/ddsketch_values.c quantile/kll.c quantile/kll_answers.c \
-  quantile/kll_bytes.c quantile/kll_levels.c quantile/log_index.c quantile/sorted_view.c \
-  quantile/sum.c quantile/tdigest.c quantile/tdigest_answers.c quantile/tdigest_bytes.c \
+  quantile/ddsketch_bytes.c quantile/ddsketch_shared.c quantile/ddsketch_values.c \
+  quantile/kll.c quantile/kll_answers.c quantile/kll_bytes.c quantile/kll_levels.c \
+  quantile/log_index.c quantile/sorted_view.c quantile/sum.c quantile/tdigest.c \
+  quantile/tdigest_answers.c quantile/tdigest_bytes.c \
   similarity/minhash.c similarity/minima.c similarity/shingles.c \
   kinds.c \
   storage/decoder.c storage/file.c storage/library.c storage/pages.c storage/random.c \

@@ -78,6 +78,7 @@ build = {
         "csrc/quantile/ddsketch.c",
         "csrc/quantile/ddsketch_answers.c",
         "csrc/quantile/ddsketch_bytes.c",
+        "csrc/quantile/ddsketch_shared.c",
         "csrc/quantile/ddsketch_values.c",
         "csrc/quantile/kll.c",
         "csrc/quantile/kll_answers.c",

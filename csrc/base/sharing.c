@@ -83,6 +83,7 @@ enum ps_status ps_snapshot(struct ps_sketch *copy, const struct ps_sketch *sourc
     return source->kind->clone(copy, source, error);
   }
   copy->payload = payload;
+  copy->held = copy->kind->size(copy);
   ps_gather(source, payload);
   return PS_OK;
 }

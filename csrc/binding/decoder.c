@@ -143,8 +143,8 @@ static enum ps_status push_with_copy(lua_State *L, struct box *box, const struct
     return status;
   }
   const unsigned char *received = ps_decoder_payload(decoder);
-  if (ps_owns(sketch)) {
-    return ps_decode(sketch, &decoder->header, received, NULL, NULL, memory, error);
+  if (!ps_decoder_in_place(decoder)) {
+    return ps_decode(sketch, &decoder->header, received, NULL, payload, memory, error);
   }
   memcpy(payload, received, (size_t)decoder->header.payload_size);
   return ps_decode_received(sketch, payload, memory, error);
@@ -154,7 +154,7 @@ static enum ps_status push_with_copy(lua_State *L, struct box *box, const struct
 static enum ps_status push_sketch(lua_State *L, struct box *box, struct ps_error *error)
 {
   const union ps_any_sketch planned = box->decoder.planned; /* it may be closed meanwhile */
-  return ps_payload_size(&planned.sketch) >= PSL_PAGES_FROM
+  return ps_payload_size(&planned.sketch) >= PSL_PAGES_FROM && ps_decoder_in_place(&box->decoder)
              ? push_with_pages(L, box, &planned.sketch, error)
              : push_with_copy(L, box, &planned.sketch, error);
 }

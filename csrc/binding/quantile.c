@@ -68,7 +68,10 @@ int psl_quantile_add_many(lua_State *L)
   return 1;
 }
 
-/* ---- answers ---- */
+/* ---- answers ----
+ *
+ * Of a sketch that is shared all of an answer comes from one copy: it fits together, and stays
+ * within bounds. */
 
 static bool is_empty(const struct ps_sketch *sketch)
 {
@@ -78,7 +81,8 @@ static bool is_empty(const struct ps_sketch *sketch)
 /* The number, or nil from an empty sketch, which has none. */
 static int answer(lua_State *L, double (*ask)(const struct ps_sketch *), bool of_none)
 {
-  const struct ps_sketch *sketch = psl_self(L);
+  psl_self(L);
+  const struct ps_sketch *sketch = psl_still(L, 1);
   if (is_empty(sketch) && !of_none) {
     lua_pushnil(L);
   } else {
@@ -94,8 +98,9 @@ static const struct ps_quantile_kind *asked(lua_State *L)
 
 int psl_quantile_quantile(lua_State *L)
 {
-  const struct ps_sketch *sketch = psl_self(L);
+  psl_self(L);
   double q = psl_fraction(L, 2, "q");
+  const struct ps_sketch *sketch = psl_still(L, 1);
   if (is_empty(sketch)) {
     lua_pushnil(L);
   } else {
@@ -125,8 +130,9 @@ static size_t check_fractions(lua_State *L)
  * looked at after it. */
 int psl_quantile_quantiles(lua_State *L)
 {
-  const struct ps_sketch *sketch = psl_self(L);
+  psl_self(L);
   lua_settop(L, 2);
+  const struct ps_sketch *sketch = psl_still(L, 1);
   lua_createtable(L, lua_istable(L, 2) ? (int)psl_check_array(L, 2) : 0, 0);
   psl_check_open(L, sketch);
   size_t n = check_fractions(L);
@@ -145,8 +151,9 @@ int psl_quantile_quantiles(lua_State *L)
 
 int psl_quantile_rank(lua_State *L)
 {
-  const struct ps_sketch *sketch = psl_self(L);
-  lua_pushnumber(L, asked(L)->rank(sketch, check_value(L, 2)));
+  psl_self(L);
+  double x = check_value(L, 2);
+  lua_pushnumber(L, asked(L)->rank(psl_still(L, 1), x));
   return 1;
 }
 

@@ -29,12 +29,12 @@ of `sketch` and what is in it; if there is one, its parameters must be those, an
 slash, a region of memory that this process and those it forks afterwards have together, so that it
 has to be made before them; it stays, also over reloads of nginx, until the last of them ends.
 
-Kinds: bloom, blocked_bloom, counting_bloom, minhash, count_min that is not conservative, and
-hyperloglog without `hip`. Of others keep one per worker and merge. A shared sketch does all but
-merge others into it and `remove`; `clear`, `halve` and `decay` go cell by cell while others add.
-`copy()`, `encode()`, `save()`, `union()` and merging from it take what is there when they come by.
-`close()` and the collector let go of it, and change nothing for others. A file that is cut short
-kills whoever works on it (SIGBUS). O(size) when it is made, else O(1).
+Kinds: bloom, blocked_bloom, counting_bloom, minhash, count_min that is not conservative,
+hyperloglog without `hip`, and ddsketch with a fixed range. Of others keep one per worker and merge.
+A shared sketch does all but merge others into it and `remove`; `clear`, `halve` and `decay` go cell
+by cell while others add. `copy()`, `encode()`, `save()`, `union()` and merging from it take what is
+there when they come by. `close()` and the collector let go of it, and change nothing for others. A
+file that is cut short kills whoever works on it (SIGBUS). O(size) when it is made, else O(1).
 @function share
 @tparam string name
 @param sketch what is made if there is nothing of that name

@@ -112,7 +112,11 @@ uint32_t ps_bins_find(const struct ps_bins *bins, const unsigned char *payload, 
     }
     k -= sum;
   }
-  for (uint64_t n; (n = ps_bins_get(bins, payload, index)) <= k; index++) {
+  for (; index < bins->span.high; index++) {
+    uint64_t n = ps_bins_get(bins, payload, index);
+    if (n > k) {
+      break;
+    }
     k -= n;
   }
   return index;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
+#include "base/atomic.h"
 
 /* Indexes from low to high; low > high: none. */
 struct ps_span {
@@ -45,10 +45,11 @@ static inline size_t ps_bins_at(const struct ps_bins *bins, uint32_t index)
   return (bins->first + (index - bins->base)) * sizeof(uint64_t);
 }
 
+/* Of a payload that may be shared. */
 static inline uint64_t ps_bins_get(const struct ps_bins *bins, const unsigned char *payload,
                                    uint32_t index)
 {
-  return ps_load64(payload + ps_bins_at(bins, index));
+  return ps_atomic_load(payload + ps_bins_at(bins, index), 8);
 }
 
 /* The span when others are added, of at most `max` bins. */
@@ -75,7 +76,8 @@ void ps_bins_cover(struct ps_bins *bins, struct ps_span added, struct ps_span wi
 uint64_t ps_bins_sum(const struct ps_bins *bins, const unsigned char *payload, uint32_t low,
                      uint32_t high);
 
-/* The index of number k < total, counted from 0 in the order of indexes. */
+/* The index of number k < total, counted from 0 in the order of indexes; the highest if the counts
+ * have come to less meanwhile, in a mapped file that somebody writes to. */
 uint32_t ps_bins_find(const struct ps_bins *bins, const unsigned char *payload, uint64_t k);
 
 /* Bins that are not 0. */

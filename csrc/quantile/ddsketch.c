@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "quantile/ddsketch_shared.h"
 #include "quantile/quantile.h"
 
 #define ACCURACY_MIN 1e-4
@@ -163,10 +164,8 @@ static void set_empty(struct ps_ddsketch *sketch)
   struct ps_bins negative = {.span = PS_SPAN_NONE};
   struct ps_bins positive = {.room = first_room(sketch), .span = PS_SPAN_NONE};
   if (ps_ddsketch_has_range(sketch)) {
-    negative.base = positive.base = sketch->range.low;
-    negative.room = positive.room = sketch->max_bins;
-    negative.first = PS_DDSKETCH_HEAD_WORDS;
-    positive.first = PS_DDSKETCH_HEAD_WORDS + (size_t)sketch->max_bins;
+    negative = ps_ddsketch_fixed_bins(sketch, PS_NEGATIVE);
+    positive = ps_ddsketch_fixed_bins(sketch, PS_POSITIVE);
   }
   sketch->bins[PS_NEGATIVE] = negative;
   sketch->bins[PS_POSITIVE] = positive;
@@ -204,7 +203,11 @@ static void clear(struct ps_sketch *base)
       base->held = bytes;
     }
   }
-  memset(base->payload, 0, (size_t)base->held);
+  if (base->flags & PS_SHARED) {
+    ps_atomic_fill(base->payload, 0, base->held);
+  } else {
+    memset(base->payload, 0, (size_t)base->held);
+  }
   set_empty(sketch);
 }
 
@@ -381,4 +384,5 @@ const struct ps_kind ps_ddsketch = {
     .inspect = inspect,
     .add_values = ps_ddsketch_add_values,
     .quantiles = &ps_ddsketch_quantiles,
+    .sharing = &ps_ddsketch_sharing,
 };

@@ -98,9 +98,33 @@ void ps_ddsketch_encode(const struct ps_sketch *base, unsigned char *bytes);
 enum ps_status ps_ddsketch_read(struct ps_ddsketch *sketch, const unsigned char *bytes,
                                 uint64_t size, struct ps_error *error);
 
-/* The payload with a range: how long it is, where its bins begin, in words, how its head is brought
- * up to date, and how all that is derived from it is read, once it has been checked. */
-#define PS_DDSKETCH_HEAD_WORDS 3
+/* The payload with a range: words that are only added to or raised, and 0 while nothing was added.
+ * First a head: zeros, the complement of the least value, the largest value, as words in the order
+ * of the numbers. Then the counts of both signs. */
+enum {
+  PS_DDSKETCH_ZEROS,
+  PS_DDSKETCH_LEAST,
+  PS_DDSKETCH_LARGEST,
+  PS_DDSKETCH_HEAD_WORDS,
+};
+
+static inline unsigned char *ps_ddsketch_word(const struct ps_ddsketch *sketch, size_t word)
+{
+  return sketch->sketch.payload + word * sizeof(uint64_t);
+}
+
+/* Where the bins of a sign are in it; empty ones. */
+static inline struct ps_bins ps_ddsketch_fixed_bins(const struct ps_ddsketch *sketch,
+                                                    enum ps_sign sign)
+{
+  return (struct ps_bins){.first = PS_DDSKETCH_HEAD_WORDS + (size_t)sign * sketch->max_bins,
+                          .base = sketch->range.low,
+                          .room = sketch->max_bins,
+                          .span = PS_SPAN_NONE};
+}
+
+/* How its head is brought up to date, and how all that is derived from it is read: from any bytes,
+ * also such as others change meanwhile. */
 void ps_ddsketch_store_head(struct ps_ddsketch *sketch);
 enum ps_status ps_ddsketch_check(const struct ps_sketch *base, struct ps_error *error);
 void ps_ddsketch_attach(struct ps_sketch *base);

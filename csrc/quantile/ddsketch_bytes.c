@@ -218,71 +218,71 @@ enum ps_status ps_ddsketch_read(struct ps_ddsketch *sketch, const unsigned char 
   return fill(sketch, lists, error);
 }
 
-/* ---- with a range ----
- *
- * Words that are only added to or raised, and 0 while nothing was added: zeros, the complement of
- * the least value, the largest value, then the counts. The extremes are words in the order of the
- * numbers. */
-
-enum { ZEROS_WORD, LEAST_WORD, LARGEST_WORD };
+/* ---- with a range ---- */
 
 static uint64_t word_of(const struct ps_ddsketch *sketch, size_t word)
 {
-  return ps_load64(sketch->sketch.payload + word * sizeof(uint64_t));
-}
-
-static void set_word(struct ps_ddsketch *sketch, size_t word, uint64_t x)
-{
-  ps_store64(sketch->sketch.payload + word * sizeof(uint64_t), x);
+  return ps_atomic_load(ps_ddsketch_word(sketch, word), 8);
 }
 
 void ps_ddsketch_store_head(struct ps_ddsketch *sketch)
 {
-  set_word(sketch, ZEROS_WORD, sketch->zeros);
-  set_word(sketch, LEAST_WORD, ~ps_order_of(sketch->min));
-  set_word(sketch, LARGEST_WORD, ps_order_of(sketch->max));
+  ps_store64(ps_ddsketch_word(sketch, PS_DDSKETCH_ZEROS), sketch->zeros);
+  ps_store64(ps_ddsketch_word(sketch, PS_DDSKETCH_LEAST), ~ps_order_of(sketch->min));
+  ps_store64(ps_ddsketch_word(sketch, PS_DDSKETCH_LARGEST), ps_order_of(sketch->max));
 }
 
-/* The counts of one sign: false if they come to more than what is *left. */
-static bool read_bins(struct ps_ddsketch *sketch, enum ps_sign sign, uint64_t *left)
+/* How much more may be counted, and whether there was more than that. */
+struct quota {
+  uint64_t left;
+  bool passed;
+};
+
+/* A count, or what is left for it. */
+static uint64_t take(struct quota *quota, uint64_t count)
 {
-  struct ps_bins bins = {.base = sketch->range.low, .room = sketch->max_bins, .span = PS_SPAN_NONE};
-  bins.first = PS_DDSKETCH_HEAD_WORDS + (size_t)sign * sketch->max_bins;
+  if (count > quota->left) {
+    quota->passed = true;
+    count = quota->left;
+  }
+  quota->left -= count;
+  return count;
+}
+
+static struct ps_bins read_bins(const struct ps_ddsketch *sketch, enum ps_sign sign,
+                                struct quota *quota)
+{
+  struct ps_bins bins = ps_ddsketch_fixed_bins(sketch, sign);
   for (uint32_t i = 0; i < bins.room; i++) {
     const uint32_t index = bins.base + i;
-    const uint64_t count = ps_bins_get(&bins, sketch->sketch.payload, index);
-    if (count > *left) {
-      return false;
-    }
+    const uint64_t count = take(quota, ps_bins_get(&bins, sketch->sketch.payload, index));
     if (count > 0) {
-      *left -= count;
       bins.total += count;
       bins.span = ps_span_join(bins.span, (struct ps_span){index, index});
     }
   }
-  sketch->bins[sign] = bins;
-  return true;
+  return bins;
 }
 
-/* Takes all from the payload, extremes as they are there: false if the counts come to more than
- * 2^53. */
+/* NaN for a word that no value has, as 0 is. */
+static double extreme_of(uint64_t order)
+{
+  const double x = ps_order_value(order);
+  return isfinite(x) && !(x == 0 && signbit(x)) ? x : NAN;
+}
+
+/* Takes all from the payload, each word once. The extremes come last: of what is added to a shared
+ * sketch they come first. False if the counts come to more than 2^53, and then it takes no more
+ * than that. */
 static bool read_payload(struct ps_ddsketch *sketch)
 {
-  const uint64_t least = word_of(sketch, LEAST_WORD), largest = word_of(sketch, LARGEST_WORD);
-  sketch->zeros = word_of(sketch, ZEROS_WORD);
-  sketch->min = least == 0 ? 0 : ps_order_value(~least);
-  sketch->max = largest == 0 ? 0 : ps_order_value(largest);
-  uint64_t left = PS_COUNT_MAX;
-  if (sketch->zeros > left) {
-    return false;
-  }
-  left -= sketch->zeros;
-  return read_bins(sketch, PS_NEGATIVE, &left) && read_bins(sketch, PS_POSITIVE, &left);
-}
-
-static bool is_number(double x)
-{
-  return isfinite(x) && !(x == 0 && signbit(x));
+  struct quota quota = {PS_COUNT_MAX, false};
+  sketch->zeros = take(&quota, word_of(sketch, PS_DDSKETCH_ZEROS));
+  sketch->bins[PS_NEGATIVE] = read_bins(sketch, PS_NEGATIVE, &quota);
+  sketch->bins[PS_POSITIVE] = read_bins(sketch, PS_POSITIVE, &quota);
+  sketch->min = extreme_of(~word_of(sketch, PS_DDSKETCH_LEAST));
+  sketch->max = extreme_of(word_of(sketch, PS_DDSKETCH_LARGEST));
+  return !quota.passed;
 }
 
 /* Whether the extremes fit the bins is not asked here: they may not in bytes that were written
@@ -296,14 +296,16 @@ enum ps_status ps_ddsketch_check(const struct ps_sketch *base, struct ps_error *
   if (!read_payload(&claimed)) {
     return corrupt("counts above 2^53", error);
   }
-  const bool both = word_of(&claimed, LEAST_WORD) != 0 && word_of(&claimed, LARGEST_WORD) != 0;
-  if (!is_number(claimed.min) || !is_number(claimed.max) || (both && claimed.min > claimed.max)) {
+  if ((isnan(claimed.min) && word_of(&claimed, PS_DDSKETCH_LEAST) != 0) ||
+      (isnan(claimed.max) && word_of(&claimed, PS_DDSKETCH_LARGEST) != 0) ||
+      claimed.min > claimed.max) {
     return corrupt("extremes that are none", error);
   }
   return PS_OK;
 }
 
-/* Moves extremes that do not fit outwards, to the edges of the bins. A single value has but one. */
+/* Moves extremes that do not fit, or are not there, outwards to the edges of the bins. A single
+ * value has but one. */
 static void widen(struct ps_ddsketch *sketch, uint64_t total)
 {
   const struct ps_bins *negative = &sketch->bins[PS_NEGATIVE],
@@ -320,8 +322,8 @@ static void widen(struct ps_ddsketch *sketch, uint64_t total)
       low = ps_log_edge(multiplier, positive->span.low);
     }
   }
-  sketch->min = word_of(sketch, LEAST_WORD) != 0 ? fmin(sketch->min, low) : low;
-  sketch->max = word_of(sketch, LARGEST_WORD) != 0 ? fmax(sketch->max, high) : high;
+  sketch->min = fmin(sketch->min, low); /* of a number and NaN, the number */
+  sketch->max = fmax(sketch->max, high);
   if (total == 1) {
     sketch->min = sketch->max;
   }
@@ -337,8 +339,7 @@ void ps_ddsketch_attach(struct ps_sketch *base)
   const uint64_t total = base->kind->count(base);
   if (total == 0) {
     sketch->min = sketch->max = 0;
-  } else if (word_of(sketch, LEAST_WORD) == 0 || word_of(sketch, LARGEST_WORD) == 0 ||
-             !are_extremes(sketch, total)) {
+  } else if (!are_extremes(sketch, total)) {
     widen(sketch, total);
   }
 }

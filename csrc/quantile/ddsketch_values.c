@@ -1,5 +1,6 @@
 /* What goes into a ddsketch: values, and all of another one. */
 #include "quantile/ddsketch.h"
+#include "quantile/ddsketch_shared.h"
 #include "quantile/quantile.h"
 
 /* Joins the extremes with others; `before` is the total without those. -0.0 + 0.0 is 0.0. */
@@ -71,11 +72,43 @@ static enum ps_status prepare(struct ps_ddsketch *sketch, const struct demand *d
   return ps_ddsketch_reserve(sketch, window, error);
 }
 
+/* One value that is counted where others add too. */
+static bool add_one_shared(struct ps_ddsketch *sketch, double x, uint64_t weight)
+{
+  struct ps_error error;
+  if (weight == 0 || ps_ddsketch_shared_reserve(sketch, weight, &error) != PS_OK) {
+    return false;
+  }
+  ps_ddsketch_shared_extend(sketch, x, x);
+  ps_ddsketch_shared_count(sketch, x, weight);
+  return true;
+}
+
+/* The same of all of a batch. */
+static enum ps_status add_shared(struct ps_ddsketch *sketch, const double *values,
+                                 const uint64_t *weights, size_t n, const struct demand *demand,
+                                 size_t *changed, struct ps_error *error)
+{
+  enum ps_status status = ps_ddsketch_shared_reserve(sketch, demand->total, error);
+  if (status == PS_OK && demand->total > 0) {
+    ps_ddsketch_shared_extend(sketch, demand->min, demand->max);
+    for (size_t i = 0; i < n; i++) {
+      const uint64_t weight = weights != NULL ? weights[i] : 1;
+      ps_ddsketch_shared_count(sketch, values[i], weight);
+      *changed += weight > 0;
+    }
+  }
+  return status;
+}
+
 bool ps_ddsketch_add_within(struct ps_ddsketch *sketch, double x, uint64_t weight)
 {
   const uint64_t before = ps_ddsketch_total(sketch);
   enum ps_sign sign;
   uint32_t index;
+  if (sketch->sketch.flags & PS_SHARED) {
+    return add_one_shared(sketch, x, weight);
+  }
   if (before == 0 || weight == 0 || weight > PS_COUNT_MAX - before) {
     return false;
   }
@@ -133,6 +166,9 @@ enum ps_status ps_ddsketch_add_values(struct ps_sketch *base, const double *valu
   const struct demand demand = demand_of(sketch, values, weights, n);
   struct ps_span window[PS_SIGNS];
   *changed = 0;
+  if (base->flags & PS_SHARED) {
+    return add_shared(sketch, values, weights, n, &demand, changed, error);
+  }
   enum ps_status status = prepare(sketch, &demand, window, error);
   if (status == PS_OK && demand.total > 0) {
     extend(sketch, demand.min, demand.max, ps_ddsketch_total(sketch));

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/sharing.h"
 #include "kinds.h"
 
 /* What there is memory for at first, unless the payload is smaller. */
@@ -198,6 +199,13 @@ enum ps_status ps_decoder_end(struct ps_decoder *decoder, struct ps_error *error
 const unsigned char *ps_decoder_payload(const struct ps_decoder *decoder)
 {
   return decoder->pages.address != NULL ? decoder->pages.address : decoder->first;
+}
+
+bool ps_decoder_in_place(const struct ps_decoder *decoder)
+{
+  const struct ps_sketch *planned = &decoder->planned.sketch;
+  const bool live = (decoder->header.flags & PS_HEADER_LIVE) != 0;
+  return !ps_owns(planned) && !(live && planned->kind->sharing->gather != NULL);
 }
 
 void ps_decoder_release(struct ps_decoder *decoder)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "quantile/quantile.h"
 #include "shares.h"
 
 /* Small, so that all meet in few cells; of counters all widths, and some that saturate. */
@@ -25,24 +26,48 @@ static const struct variant shared_variants[] = {
     {"hyperloglog", {{"precision", 14}}},
     {"minhash", {{"hashes", 7}}},
     {"minhash", {{"hashes", 128}}},
+    {"ddsketch", {{"relative_accuracy", 0.5}, {"min_value", 1}, {"max_value", 1.1}}},
+    {"ddsketch", {{"min_value", 0.1}, {"max_value", 60000}}},
 };
 #define SHARED_VARIANTS (sizeof shared_variants / sizeof *shared_variants)
 
+static uint64_t seed_for(const struct variant *v)
+{
+  return is_seeded(v) ? 7 : 0;
+}
+
 /* ---- what workers do ---- */
+
+enum { BATCH = 50 };
+
+/* Adds hashes, or a value for each with a weight from 0 to 3. */
+static void add_to_it(struct ps_sketch *sketch, const uint64_t hashes[BATCH])
+{
+  size_t changed;
+  struct ps_error error;
+  if (sketch->kind->add_hashes != NULL) {
+    sketch->kind->add_hashes(sketch, hashes, BATCH, &changed, &error);
+    return;
+  }
+  double values[BATCH];
+  uint64_t weights[BATCH];
+  for (size_t i = 0; i < BATCH; i++) {
+    values[i] = value_of(hashes[i]);
+    weights[i] = hashes[i] >> 62;
+  }
+  sketch->kind->add_values(sketch, values, weights, BATCH, &changed, &error);
+}
 
 /* The hashes of each worker: half of them are its own, half are everybody's. */
 static void work(struct ps_sketch *sketch, unsigned worker, uint64_t n)
 {
-  enum { BATCH = 50 };
   uint64_t hashes[BATCH], state = worker, common = 99;
   bool found[BATCH];
-  size_t changed;
-  struct ps_error error;
   for (uint64_t done = 0; done < n; done += BATCH) {
     for (size_t i = 0; i < BATCH; i++) {
       hashes[i] = test_random(i % 2 == 0 ? &state : &common);
     }
-    sketch->kind->add_hashes(sketch, hashes, BATCH, &changed, &error);
+    add_to_it(sketch, hashes);
     if (sketch->kind->has_hashes != NULL) {
       sketch->kind->has_hashes(sketch, hashes, BATCH, found);
       for (size_t i = 0; i < BATCH; i++) {
@@ -58,7 +83,7 @@ static void work(struct ps_sketch *sketch, unsigned worker, uint64_t n)
 /* A private sketch with the work of all of them, dense if it has forms. */
 static void make_whole(struct specimen *whole, const struct variant *v, uint64_t n)
 {
-  make(whole, v, 7);
+  make(whole, v, seed_for(v));
   for (unsigned worker = 0; worker < WORKERS; worker++) {
     work(sketch_in(whole), worker, n);
   }
@@ -86,7 +111,7 @@ static void check_processes(const struct variant *v, uint64_t n)
   struct shared shared;
   pid_t children[WORKERS];
   const char *path = file_name("processes");
-  make(&empty, v, 7);
+  make(&empty, v, seed_for(v));
   test_about("%s, %g and %g", v->kind, v->options[0].value, v->options[1].value);
   for (unsigned worker = 0; worker < WORKERS; worker++) {
     children[worker] = fork();
@@ -128,6 +153,24 @@ static void *work_in_thread(void *argument)
   return NULL;
 }
 
+/* Quantiles are numbers that never fall, from the least to the largest value. */
+static void check_quantiles(const struct ps_sketch *sketch)
+{
+  const struct ps_quantile_kind *ask = sketch->kind->quantiles;
+  if (ask == NULL || ps_count(sketch) == 0) {
+    return;
+  }
+  double last = ask->min(sketch);
+  CHECK(isfinite(last) && isfinite(ask->max(sketch)));
+  CHECK(last <= ask->mean(sketch) && ask->mean(sketch) <= ask->max(sketch));
+  for (int i = 0; i <= 8; i++) {
+    double x = ask->quantile(sketch, i / 8.0), rank = ask->rank(sketch, x);
+    CHECK_WITH(last <= x && x <= ask->max(sketch), "%g behind %g", x, last);
+    CHECK_WITH(rank >= 0 && rank <= 1, "%g", rank);
+    last = x;
+  }
+}
+
 /* Copies and bytes that are taken meanwhile are whole, and counts never fall. */
 static void read_meanwhile(const char *region, const struct ps_sketch *empty, bool *stop)
 {
@@ -147,6 +190,7 @@ static void read_meanwhile(const char *region, const struct ps_sketch *empty, bo
                    strcmp(sketch->kind->name, "minhash") == 0,
                "%d", (int)n);
     before = count;
+    check_quantiles(sketch_in(&copy));
     discard(&copy);
     discard(&decoded);
     free(bytes.at);
@@ -174,7 +218,7 @@ static void check_threads(const struct variant *v, uint64_t n)
   struct task tasks[WORKERS];
   pthread_t waiter;
   snprintf(region, sizeof region, "region %d", regions++);
-  make(&empty, v, 7);
+  make(&empty, v, seed_for(v));
   test_about("%s, %g and %g", v->kind, v->options[0].value, v->options[1].value);
   for (unsigned worker = 0; worker < WORKERS; worker++) {
     tasks[worker] = (struct task){0, sketch_in(&empty), region, worker, n, &stop};
@@ -221,7 +265,7 @@ static void check_live_bytes(const struct variant *v, size_t before)
   struct shared shared;
   struct ps_error error = {PS_OK, ""};
   const char *path = file_name("live");
-  make_seeded(&first, v, 7, before);
+  make_seeded(&first, v, seed_for(v), before);
   test_about("%s after %zu keys", v->kind, before);
   must_share(&shared, path, sketch_in(&first));
   add_keys(&shared.any.sketch, 100000, 5000);
@@ -266,6 +310,89 @@ static void check_bad_registers(void)
   discard(&empty);
 }
 
+/* ---- any bytes ---- */
+
+static void fill_with_anything(unsigned char *payload, size_t size, uint64_t *state)
+{
+  static const unsigned char bytes[] = {0, 1, 0x7f, 0x80, 0xf0, 0xff};
+  for (size_t at = 0; at < size; at += 8) {
+    const uint64_t x = test_random(state);
+    switch (x % 4) {
+    case 0:
+      memset(payload + at, bytes[(x >> 32) % sizeof bytes], 8);
+      break;
+    case 1:
+      ps_store64(payload + at, x >> (x >> 8) % 64);
+      break;
+    default:
+      ps_store64(payload + at, 0);
+    }
+  }
+}
+
+/* What is told of it are numbers. */
+static void on_integer(struct ps_report *report, const char *name, uint64_t x)
+{
+  (void)report;
+  CHECK_WITH(x <= PS_COUNT_MAX, "%s", name);
+}
+
+static void on_number(struct ps_report *report, const char *name, double x)
+{
+  (void)report;
+  CHECK_WITH(isfinite(x), "%s", name);
+}
+
+static void on_boolean(struct ps_report *report, const char *name, bool x)
+{
+  (void)report;
+  (void)name;
+  (void)x;
+}
+
+/* A copy of anything answers, and merges, and what it encodes is a sketch or is refused; one of
+ * values is always a sketch. The memory has no byte more than was asked for. */
+static void check_anything(const struct variant *v, uint64_t *state)
+{
+  struct specimen empty, copy, decoded;
+  struct ps_report report = {on_integer, on_number, on_boolean, NULL};
+  struct ps_error error = {PS_OK, ""};
+  union ps_any_sketch any;
+  make(&empty, v, seed_for(v));
+  test_about("%s of anything", v->kind);
+  const struct ps_kind *kind = sketch_in(&empty)->kind;
+  ps_plan_copy(&any.sketch, sketch_in(&empty));
+  const size_t size = (size_t)ps_shared_size(&any.sketch);
+  unsigned char *payload = test_allocate(size);
+  fill_with_anything(payload, size, state);
+  ps_join(&any.sketch, payload, &test_source);
+  ps_count(&any.sketch);
+  ps_report_on(&any.sketch, &report);
+  copy_into(&copy, &any.sketch);
+  check_quantiles(sketch_in(&copy));
+  struct bytes bytes = encode(&any.sketch);
+  enum ps_status status = decode(&decoded, bytes, &error);
+  CHECK_WITH(status == PS_OK || (kind->quantiles == NULL && status == PS_ERR_CORRUPT), "%s",
+             error.message);
+  if (status == PS_OK) {
+    CHECK(still(sketch_in(&copy), bytes));
+    CHECK(ps_count(&any.sketch) == ps_count(sketch_in(&decoded)));
+    CHECK(ps_merge(sketch_in(&empty), sketch_in(&copy), &error) == PS_OK);
+    struct bytes merged = encode(sketch_in(&empty));
+    discard(&decoded);
+    CHECK_WITH(decode(&decoded, merged, &error) == PS_OK, "%s", error.message);
+    discard(&decoded);
+    free(merged.at);
+  }
+  add_keys(&any.sketch, 0, 1000);
+  kind->clear(&any.sketch);
+  CHECK(ps_count(&any.sketch) == 0);
+  free(bytes.at);
+  free(payload);
+  discard(&copy);
+  discard(&empty);
+}
+
 int main(int argc, char **argv)
 {
   const bool thorough = argc > 1 && strcmp(argv[1], "campaign") == 0;
@@ -283,6 +410,13 @@ int main(int argc, char **argv)
   promise("the bytes of a file that is shared decode");
   check_bad_registers();
   promise("registers that are none are refused");
+  for (size_t i = 0; i < SHARED_VARIANTS; i++) {
+    uint64_t state = i;
+    for (int trial = 0; trial < 50; trial++) {
+      check_anything(&shared_variants[i], &state);
+    }
+  }
+  promise("whatever is in memory that is shared, nothing goes wrong but the answers");
   if (!quick) {
     for (size_t i = 0; i < SHARED_VARIANTS; i++) {
       check_processes(&shared_variants[i], n);

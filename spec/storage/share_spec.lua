@@ -27,6 +27,7 @@ local shapes = {
   count_min = "ps.count_min{ epsilon = 0.01 }",
   ["count_min of bytes"] = "ps.count_min{ width = 1009, depth = 3, counter_bits = 8 }",
   hyperloglog = "ps.hll{ precision = 10 }",
+  ddsketch = "ps.ddsketch{ relative_accuracy = 0.05, min_value = 0.5, max_value = 1e4 }",
 }
 
 local function make(expression)
@@ -42,9 +43,14 @@ end
 -- Enough for a hyperloglog to be dense in private, too.
 local KEYS = 4000
 
+-- Key number i of a name, or a value.
+local function item(sketch, name, i)
+  return kinds[sketch:kind()].key and name .. i or kinds[sketch:kind()].item(name:byte() + i)
+end
+
 local function add_all(sketch, name, n)
   for i = 1, n or KEYS do
-    sketch:add(name .. i)
+    sketch:add(item(sketch, name, i))
   end
   return sketch
 end
@@ -55,9 +61,11 @@ for name, expression in pairs(shapes) do
       local worker = directory .. "/worker.lua"
       files.write(worker, ([[
         local ps = require "probsketch"
+        local kinds = require "spec.support.kinds"
         local path, name, n = ...
         local sketch = assert(ps.share(path, %s))
-        for i = 1, n do sketch:add(name .. i) end
+        local kind = kinds[sketch:kind()]
+        for i = 1, n do sketch:add(kind.key and name .. i or kind.item(name:byte() + i)) end
       ]]):format(expression))
       local here = assert(ps.share(path, make(expression)))
       local a = process.command(process.interpreter, worker, path, "a", KEYS)
@@ -74,6 +82,11 @@ for name, expression in pairs(shapes) do
       assert.is_true(here == whole and here:copy() == whole)
       expect.same_bytes(whole:encode(), assert(ps.load(path)):encode())
       expect.same_bytes(whole:encode(), assert(ps.open(path)):encode())
+      local decoder, live = ps.decoder(), files.read(path)
+      for at = 1, #live, 1000 do
+        assert(decoder:feed(live:sub(at, at + 999)))
+      end
+      expect.same_bytes(whole:encode(), assert(decoder:finish()):encode())
     end)
 
     it("begins with what is in the sketch, and later sketches do not matter", function()
@@ -97,9 +110,9 @@ for name, expression in pairs(shapes) do
       local b = assert(ps.share(region(), make(expression)))
       local keys, changed = {}, 0
       for i = 1, 3000 do
-        keys[i] = "key " .. i % 2000
+        keys[i] = item(a, "key ", i % 2000)
         local new = a:add(keys[i])
-        changed = changed + ((new == true or type(new) == "number") and 1 or 0)
+        changed = changed + (new and 1 or 0)
       end
       -- add() of a counting filter says whether the key is new; each changes it all the same.
       assert.equal(name == "counting_bloom" and #keys or changed, b:add_many(keys))
@@ -155,8 +168,11 @@ for name, expression in pairs(shapes) do
       for _, shared in ipairs { path, region() } do
         local first = add_all(assert(ps.share(shared, make(expression))), "x")
         local before, stored = first:encode(), shared == path and files.read(path)
-        local other = expression:gsub("{", "{ seed = 1, "):gsub(", seed = 9", "")
-        assert.matches("seed mismatch", expect.refusal("mismatch", ps.share(shared, make(other))))
+        local seeded = name ~= "ddsketch"
+        local other = seeded and expression:gsub("{", "{ seed = 1, "):gsub(", seed = 9", "")
+          or expression:gsub("1e4", "2e4")
+        assert.matches(seeded and "seed mismatch" or "max_value mismatch",
+          expect.refusal("mismatch", ps.share(shared, make(other))))
         expect.refusal("kind", ps.share(shared, name ~= "hyperloglog" and ps.hll() or ps.bloom { capacity = 1 }))
         expect.same_bytes(before, first:encode())
         assert.is_true(not stored or stored == files.read(path))
@@ -243,6 +259,87 @@ describe("counts", function()
   end)
 end)
 
+describe("quantiles", function()
+  local RANGE = { min_value = 1, max_value = 1000 }
+  local function two()
+    local name = region()
+    return assert(ps.share(name, ps.ddsketch(RANGE))), assert(ps.share(name, ps.ddsketch(RANGE)))
+  end
+
+  it("are those of what all have added", function()
+    local a, b = two()
+    local private = ps.ddsketch(RANGE)
+    assert.is_nil(a:quantile(0.5) or a:quantiles { 0.5 } or a:min() or a:max() or a:mean())
+    assert.same({ 0, 0 }, { a:sum(), a:rank(5) })
+    for i = -500, 5000 do
+      local x, weight = i % 7 == 0 and 0 or i / 3, i % 5
+      assert.equal(a, a:add(x, weight))
+      private:add(x, weight)
+      b:add(x)
+      private:add(x)
+    end
+    for _, method in ipairs { "count", "min", "max", "sum", "mean" } do
+      assert.equal(private[method](private), a[method](a), method)
+    end
+    for i = 0, 100 do
+      assert.equal(private:quantile(i / 100), b:quantile(i / 100))
+      assert.equal(private:rank(i * 17 - 200), b:rank(i * 17 - 200))
+    end
+    assert.same(private:quantiles { 0.9, 0, 1, 0.1 }, a:quantiles { 0.9, 0, 1, 0.1 })
+    assert.is_true(a:info().clamped)
+    expect.raise_saying("q ", a.quantile, a, 95)
+    expect.raise_saying("finite", a.rank, a, 0 / 0)
+    expect.same_bytes(private:encode(), a:encode())
+  end)
+
+  it("stop at 2^53, and nothing is changed that does not fit", function()
+    local a, b = two()
+    a:add(7, 2 ^ 53 - 10)
+    b:add(0, 5):add(-2, 3)
+    local before = a:encode()
+    for _, add in ipairs { function() a:add(5, 3) end, function() b:add_many { 1, 2, 3 } end,
+      function() a:add(5, 2 ^ 53) end, function() a:add_many { 1, 0 / 0 } end } do
+      expect.raise(add)
+      expect.same_bytes(before, b:encode())
+    end
+    assert.equal(2, b:add_many { -0.0, 9 })
+    b:add(5, 0)
+    expect.raise_saying("the total of all weights would pass 2^53", a.add, a, 5)
+    assert.equal(2 ^ 53, b:count())
+    assert.same({ -2, 9 }, { b:min(), a:max() })
+    assert.equal(7, a:clear():add(7):quantile(0.5))
+    assert.equal(1, b:count())
+  end)
+
+  it("of a file that holds anything are numbers in order", function()
+    assert(ps.share(path, ps.ddsketch(RANGE)))
+    local bytes, payload = files.read(path), ps.plan("ddsketch", RANGE).bytes
+    for _, word in ipairs { ("\255"):rep(8), ("\127"):rep(8), "\0\0\0\0\0\0\240\127", "\1\0\0\0\0\0\0\128" } do
+      for from = 0, 3 do
+        files.write(path, bytes:sub(1, 4096 + 8 * from) .. word:rep(payload / 8 + 1 - from) .. bytes:sub(-8))
+        local shared = assert(ps.share(path, ps.ddsketch(RANGE)))
+        local last = -math.huge
+        for i = 0, 20 do
+          local x = shared:quantile(i / 20)
+          assert.is_true(x >= last and x < math.huge, x)
+          last = x
+        end
+        assert.equal(2 ^ 53, shared:count())
+        assert.is_true(shared:info().zeros <= 2 ^ 53 and shared:rank(5) <= 1 and shared:mean() <= shared:max())
+        local copy = shared:copy()
+        for _, same in ipairs { shared, assert(ps.load(path)), assert(ps.decode(shared:encode())) } do
+          expect.same_bytes(copy:encode(), same:encode())
+        end
+        local merged = assert(ps.decode(ps.ddsketch(RANGE):merge(shared):encode()))
+        assert.same(shared:quantiles { 0, 0.5, 1 }, merged:quantiles { 0, 0.5, 1 })
+        pcall(shared.add, shared, 5)
+        shared:clear():add(5)
+        assert.same({ 1, 5, 5 }, { shared:count(), shared:min(), shared:max() })
+      end
+    end
+  end)
+end)
+
 describe("sharing", function()
   it("is refused for kinds that cannot, with advice", function()
     for _, kind in ipairs(kinds) do
@@ -252,7 +349,7 @@ describe("sharing", function()
         assert.matches(kind.name == "fuse" and "open%(%) the file" or "keep one per worker and merge", message)
       end
     end
-    for _, sketch in ipairs { ps.hll { hip = true }, ps.count_min { conservative = true } } do
+    for _, sketch in ipairs { ps.hll { hip = true }, ps.count_min { conservative = true }, ps.ddsketch() } do
       expect.raise_saying("or keep one per worker and merge", ps.share, path, sketch)
     end
     assert.is_nil(io.open(path))
