@@ -78,6 +78,7 @@ LUA_C_TESTS := $(patsubst %.c,$(O)/%,$(wildcard spec/c/lua_*_test.c))
 FUZZERS := $(patsubst %.c,$(B)/%,$(wildcard spec/fuzz/*_fuzz.c))
 BENCHES := $(patsubst %.c,$(B)/%,$(filter-out %/harness.c %/trivial.c,$(wildcard bench/*.c)))
 PROGRAMS := $(C_TESTS) $(FUZZERS) $(BENCHES)
+HELPERS := $(O)/trivial.so $(O)/forked.so
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -Icsrc $(XXHASH_CFLAGS) $(WARNINGS) $(CPPFLAGS) $(CFLAGS) \
            -fPIC -fvisibility=hidden -MMD -MP -MF $@.d -MT $@
 
@@ -115,6 +116,12 @@ $(LUA_C_TESTS): $(O)/%: %.c $(LUA_O) $(B)/core.a
 program = $(call say,compile)$(COMPILE) $1 $(LDFLAGS) -o $@ $(filter %.c,$^) \
           $(filter-out %.c,$^) $2 -pthread $(LDLIBS)
 
+# Modules in C for benches and specs.
+$(O)/trivial.so: bench/trivial.c
+$(O)/forked.so: spec/support/forked.c
+$(HELPERS): $(O)/flags
+	$(call say,compile)$(COMPILE) $(LUA_CFLAGS) $(LIBFLAG) -o $@ $(filter %.c,$^)
+
 # Other flags than last time: all is compiled anew.
 $(O)/flags: export FLAGS = $(COMPILE) $(LDFLAGS) $(LUA_CFLAGS)
 $(B)/flags: export FLAGS = $(COMPILE) $(LDFLAGS)
@@ -122,7 +129,7 @@ $(B)/flags $(O)/flags: always
 	@mkdir -p $(@D)
 	@printenv FLAGS | cmp -s - $@ || printenv FLAGS > $@
 
--include $(patsubst %,%.d,$(CORE_O) $(LUA_O) $(PROGRAMS) $(LUA_C_TESTS) $(O)/trivial.so)
+-include $(patsubst %,%.d,$(CORE_O) $(LUA_O) $(PROGRAMS) $(LUA_C_TESTS) $(HELPERS))
 
 all: $(LUAS:%=module-%) ## build for all five Luas
 $(LUAS:%=module-%): module-%: $(B)/core.a
@@ -170,7 +177,7 @@ LIGHT = SKIP=slow,large LONG=
 # process has loaded and reported.
 ROOMS = $(sort $(dir $(wildcard spec/*/*_spec.lua)))
 
-spec: module ## run the specs on LUA
+spec: module $(O)/forked.so ## run the specs on LUA
 	@status=0; for room in $(or $(SPEC),$(ROOMS)); do \
 	  $(RUN_LUA) .ci/busted.lua --exclude-tags=$(SKIP) $(BUSTED_FLAGS) $$room || status=1; \
 	done; exit $$status
@@ -234,8 +241,6 @@ bench: $(BENCHES) ## measure speed, from C and from Lua
 	@for lua in lua5.4 luajit; do $(MAKE) --no-print-directory LUA=$$lua bench-lua || exit; done
 bench-lua: module $(O)/trivial.so
 	@for b in $(filter-out %/harness.lua,$(wildcard bench/*.lua)); do $(RUN_LUA) $$b || exit; done
-$(O)/trivial.so: bench/trivial.c $(O)/flags
-	$(call say,compile)$(COMPILE) $(LUA_CFLAGS) $(LIBFLAG) -o $@ $<
 
 coverage: ## lines of C that C tests and specs reach, as text and html in build/coverage
 	@.ci/install lcov

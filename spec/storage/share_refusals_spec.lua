@@ -96,16 +96,16 @@ describe("a name that something else has", function()
   end)
 end)
 
--- Runs a command of the shell, then ps.share() of a path with ten bytes for each of `capacity` keys, and says what
--- came of it.
+-- Runs a command of the shell, then ps.share() of a path with a byte or two for each of `capacity` keys, and says what
+-- came of it and is in the directory.
 local function share_after(command, prefix, name, capacity)
   local script = os.tmpname()
   files.write(script, [[
     local ps, path, capacity = require "probsketch", ...
     print(select(2, ps.share(path, ps.blocked_bloom { capacity = tonumber(capacity) })))
-    os.execute("ls -A " .. path:gsub("/[^/]*$", ""))
   ]])
-  local inner = command .. " && exec " .. process.command(process.interpreter, script, name, capacity)
+  local inner = ("%s && %s; ls -A %s"):format(command,
+    process.command(process.interpreter, script, name, capacity), quoted(directory))
   local output = process.shell(prefix .. "sh -c " .. quoted(inner))
   os.remove(script)
   return output
