@@ -70,7 +70,7 @@ enum ps_status ps_plan_from_header(struct ps_sketch *sketch, const struct ps_hea
   enum ps_status status = ps_decode_plan(sketch, kind, header, error);
   sketch->max_bytes = max_bytes;
   if (status == PS_OK && header->payload_size > max_bytes) {
-    return ps_fail(error, PS_ERR_LIMIT, "needs %" PRIu64 " bytes, limit %" PRIu64,
+    return ps_fail(error, PS_ERR_LIMIT, "needs %" PRIu64 " bytes, limit %" PRIu64 " (max_bytes)",
                    header->payload_size, max_bytes);
   }
   return status != PS_OK ? status : ps_check_limit(sketch, error);

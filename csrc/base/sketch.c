@@ -90,8 +90,8 @@ enum ps_status ps_check_limit(const struct ps_sketch *sketch, struct ps_error *e
 {
   uint64_t needed = sketch->kind->size(sketch);
   if (needed > sketch->max_bytes) {
-    return ps_fail(error, PS_ERR_LIMIT, "needs %" PRIu64 " bytes, limit %" PRIu64, needed,
-                   sketch->max_bytes);
+    return ps_fail(error, PS_ERR_LIMIT, "needs %" PRIu64 " bytes, limit %" PRIu64 " (max_bytes)",
+                   needed, sketch->max_bytes);
   }
   return PS_OK;
 }

@@ -14,7 +14,8 @@
 enum ps_status ps_plan(struct ps_sketch *sketch, const struct ps_kind *kind,
                        const struct ps_options *options, struct ps_error *error);
 
-/* Refuses what is larger than sketch->max_bytes: "needs N bytes, limit M". PS_ERR_LIMIT. */
+/* Refuses what is larger than sketch->max_bytes: "needs N bytes, limit M (max_bytes)".
+ * PS_ERR_LIMIT. */
 enum ps_status ps_check_limit(const struct ps_sketch *sketch, struct ps_error *error);
 
 /* Does the sketch, planned or made, own its memory? The payload of one that does may move. */

@@ -61,7 +61,7 @@ int psl_share(lua_State *L)
     status = ps_share_region(name, sketch, &planned.sketch, &memory, &error);
   }
   if (status != PS_OK) {
-    return psl_fail(L, &error);
+    return psl_fail_at(L, name, &error);
   }
   memcpy(&box->sketch, &planned, sketch->kind->struct_size);
   ps_join(&box->sketch, memory + PS_PAGE_SIZE, &psl_state(L)->memory);

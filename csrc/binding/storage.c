@@ -22,6 +22,17 @@ const char *psl_check_path(lua_State *L, int index)
   return path;
 }
 
+/* What the system says of a path names it already. */
+int psl_fail_at(lua_State *L, const char *path, const struct ps_error *error)
+{
+  int results = psl_fail(L, error);
+  if (error->status != PS_ERR_IO) {
+    lua_pushfstring(L, "%s: %s", path, error->message);
+    lua_replace(L, -results);
+  }
+  return results;
+}
+
 /* ---- to bytes ---- */
 
 /***
@@ -248,7 +259,7 @@ int psl_load(lua_State *L)
     status = read_sketch(L, file, &header, &planned.sketch, &error);
   }
   ps_file_close(file);
-  return status == PS_OK ? 1 : psl_fail(L, &error);
+  return status == PS_OK ? 1 : psl_fail_at(L, lua_tostring(L, 1), &error);
 }
 
 /* What open() is asked for. */
@@ -365,5 +376,5 @@ int psl_open(lua_State *L)
                  : read_sketch(L, file, &header, &planned.sketch, &error);
   }
   ps_file_close(file);
-  return status == PS_OK ? 1 : psl_fail(L, &error);
+  return status == PS_OK ? 1 : psl_fail_at(L, lua_tostring(L, 1), &error);
 }

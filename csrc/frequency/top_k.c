@@ -85,7 +85,8 @@ static enum ps_status no_memory(struct ps_error *error)
 
 static enum ps_status too_large(uint64_t bytes, uint64_t limit, struct ps_error *error)
 {
-  return ps_fail(error, PS_ERR_FULL, "full: needs %" PRIu64 " bytes, limit %" PRIu64, bytes, limit);
+  return ps_fail(error, PS_ERR_FULL, "full: needs %" PRIu64 " bytes, limit %" PRIu64 " (max_bytes)",
+                 bytes, limit);
 }
 
 static void tell_held(struct ps_top_k *top_k)

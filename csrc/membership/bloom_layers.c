@@ -209,7 +209,8 @@ static enum ps_status check_room(const struct ps_layer *target, const struct ps_
     }
   }
   if (bytes > max_bytes) {
-    return ps_fail(error, PS_ERR_FULL, "full: needs %" PRIu64 " bytes, limit %" PRIu64, bytes,
+    return ps_fail(error, PS_ERR_FULL,
+                   "full: needs %" PRIu64 " bytes, limit %" PRIu64 " (max_bytes)", bytes,
                    max_bytes);
   }
   if (n > PS_LAYERS_MAX) {

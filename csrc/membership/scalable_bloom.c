@@ -173,7 +173,8 @@ static enum ps_status grow(struct ps_scalable_bloom *filter, struct ps_error *er
   }
   const uint64_t bytes = filter->sketch.held + ps_layer_size(&planned);
   if (bytes > filter->sketch.max_bytes) {
-    return ps_fail(error, PS_ERR_FULL, "full: needs %" PRIu64 " bytes, limit %" PRIu64, bytes,
+    return ps_fail(error, PS_ERR_FULL,
+                   "full: needs %" PRIu64 " bytes, limit %" PRIu64 " (max_bytes)", bytes,
                    filter->sketch.max_bytes);
   }
   enum ps_status status = ps_layer_new(filter->sketch.memory, &planned, index, NULL, &layer, error);

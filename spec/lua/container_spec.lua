@@ -169,7 +169,7 @@ describe("a container", function()
     local says = "not a sketch but a window, loaded by probsketch.window{ bytes = ... }"
     assert.equal(says, expect.refusal("kind", ps.decode(BYTES)))
     assert.equal(says, expect.refusal("kind", ps.decode(BYTES, "hll")))
-    assert.equal(says, expect.refusal("kind", ps.load(path)))
+    assert.equal(path .. ": " .. says, expect.refusal("kind", ps.load(path)))
     for length = 1, 15 do
       local _, _, code = ps.decode(BYTES:sub(1, length))
       assert.equal(length < 4 and "truncated" or "magic", code)

@@ -115,7 +115,7 @@ kinds.describe_forms(describe, function(form, kind)
       if other ~= kind then
         local expected = ("kind mismatch (expected %s, got %s)"):format(other.name, kind.name)
         assert.equal(expected, expect.refusal("kind", ps.decode(bytes, other.name)))
-        assert.equal(expected, expect.refusal("kind", ps.load(path, other.name)))
+        assert.equal(path .. ": " .. expected, expect.refusal("kind", ps.load(path, other.name)))
       end
     end
     for _, bad in ipairs { "", "blom", 5, true, {} } do
@@ -187,9 +187,9 @@ kinds.describe(describe, function(kind)
       ps.max_bytes(usual)
     end)
     ps.max_bytes(needed - 1)
-    local message = ("needs %.0f bytes, limit %.0f"):format(needed, needed - 1)
+    local message = ("needs %.0f bytes, limit %.0f (max_bytes)"):format(needed, needed - 1)
     assert.equal(message, expect.refusal("limit", ps.decode(bytes)))
-    assert.equal(message, expect.refusal("limit", ps.load(path)))
+    assert.equal(path .. ": " .. message, expect.refusal("limit", ps.load(path)))
     ps.max_bytes(needed)
     assert.equal(sketch, ps.decode(bytes))
     assert.equal(sketch, ps.load(path))

@@ -157,7 +157,7 @@ kinds.describe(describe, function(kind)
     end)
     ps.max_bytes(needed - 1)
     local message = expect.refusal("limit", ps.decoder():feed(bytes:sub(1, 200)))
-    assert.equal(("needs %.0f bytes, limit %.0f"):format(needed, needed - 1), message)
+    assert.equal(("needs %.0f bytes, limit %.0f (max_bytes)"):format(needed, needed - 1), message)
   end)
 
   it("comes back large, from pieces of a megabyte and others", function()

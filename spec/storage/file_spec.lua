@@ -259,7 +259,7 @@ kinds.describe_forms(describe, function(form)
       local _, message, code = ps.decode(damaged)
       local _, file_message, file_code = ps.load(path)
       assert.equal(code, file_code)
-      assert.equal(message, file_message)
+      assert.equal(path .. ": " .. message, file_message)
       expect.refusal(nil, ps.load(path))
       assert.equal(damaged, files.read(path))
     end

@@ -227,7 +227,7 @@ kinds.describe_forms(describe, function(form, kind)
     assert.is_false(is_mapped(path))
     local other = kinds.other(kind).name
     files.write(path, whole)
-    assert.equal(("kind mismatch (expected %s, got %s)"):format(other, kind.name),
+    assert.equal(("%s: kind mismatch (expected %s, got %s)"):format(path, other, kind.name),
       expect.refusal("kind", ps.open(path, { kind = other })))
   end)
 
