@@ -229,11 +229,11 @@ static struct ps_file *push_file(lua_State *L)
 }
 
 /* Opens the file in `path`, and reads its header. */
-static enum ps_status open_and_plan(lua_State *L, struct ps_file *file, enum ps_access access,
+static enum ps_status open_and_plan(lua_State *L, struct ps_file *file,
                                     const struct ps_kind *wanted, struct ps_header *header,
                                     struct ps_sketch *planned, struct ps_error *error)
 {
-  enum ps_status status = ps_file_open(file, lua_tostring(L, 1), access, header, error);
+  enum ps_status status = ps_file_open(file, lua_tostring(L, 1), PS_READ, header, error);
   return status != PS_OK ? status : plan(L, planned, header, wanted, error);
 }
 
@@ -253,8 +253,7 @@ int psl_load(lua_State *L)
   psl_check_path(L, 1);
   const struct ps_kind *wanted = psl_optional_kind(L, 2);
   struct ps_file *file = push_file(L);
-  enum ps_status status =
-      open_and_plan(L, file, PS_FOLLOW_LINKS, wanted, &header, &planned.sketch, &error);
+  enum ps_status status = open_and_plan(L, file, wanted, &header, &planned.sketch, &error);
   if (status == PS_OK) {
     status = read_sketch(L, file, &header, &planned.sketch, &error);
   }
@@ -346,8 +345,9 @@ small hyperloglog, tdigest, kll, a ddsketch without a fixed range, and of files 
 of `encode()`.
 
 **The file must never be changed in place**: a process that looks at what has been cut off is killed
-(SIGBUS). Replace it, as `save` and `mv` do; who has the old one open keeps it, and `close()` lets
-it go. Refused like bad bytes: what is no regular file, symbolic links among them.
+(SIGBUS). Replace it, as `save` and `mv` do, or a symbolic link to it; who has the old one open
+keeps it, and `close()` lets it go. What is no regular file, nor a link to one, is refused like bad
+bytes.
 
 O(size) for the checksum; without it O(1), but of count_min with counters of 64 bits, hyperloglog
 and ddsketch, which are looked at all the same. `count()` and `info()` go over the whole once, when
@@ -368,8 +368,7 @@ int psl_open(lua_State *L)
   psl_check_path(L, 1);
   const struct open_options options = check_open_options(L);
   struct ps_file *file = push_file(L);
-  enum ps_status status =
-      open_and_plan(L, file, PS_REFUSE_LINKS, options.kind, &header, &planned.sketch, &error);
+  enum ps_status status = open_and_plan(L, file, options.kind, &header, &planned.sketch, &error);
   if (status == PS_OK) {
     status = ps_plan_mapped(&planned.sketch, &header)
                  ? map_sketch(L, file, &header, &planned.sketch, &options, &error)

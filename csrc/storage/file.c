@@ -153,16 +153,15 @@ static ssize_t read_all(int file, void *bytes, size_t size, uint64_t offset)
 enum ps_status ps_file_open(struct ps_file *file, const char *path, enum ps_access access,
                             struct ps_header *header, struct ps_error *error)
 {
-  const int how = (access == PS_FOLLOW_LINKS ? 0 : O_NOFOLLOW) |
-                  (access == PS_READ_AND_WRITE ? O_RDWR : O_RDONLY);
   unsigned char page[PS_PAGE_SIZE];
   struct stat state;
   /* Without O_NONBLOCK, opening a fifo would wait for a writer. */
   file->writable = access == PS_READ_AND_WRITE;
-  file->descriptor = open(path, O_CLOEXEC | O_NONBLOCK | how);
+  file->descriptor =
+      open(path, O_CLOEXEC | O_NONBLOCK | (file->writable ? O_RDWR | O_NOFOLLOW : O_RDONLY));
   if (file->descriptor < 0 || fstat(file->descriptor, &state) != 0) {
     const int reason = errno;
-    if (access != PS_FOLLOW_LINKS && lstat(path, &state) == 0 && S_ISLNK(state.st_mode)) {
+    if (file->writable && lstat(path, &state) == 0 && S_ISLNK(state.st_mode)) {
       return refuse(path, "a symbolic link, not the file itself", error);
     }
     return ps_file_error(path, reason, error);

@@ -17,10 +17,10 @@ struct ps_file {
   bool writable;
 };
 
-/* Who writes to a file refuses links, too. */
-enum ps_access { PS_FOLLOW_LINKS, PS_REFUSE_LINKS, PS_READ_AND_WRITE };
+enum ps_access { PS_READ, PS_READ_AND_WRITE };
 
-/* Opens a regular file and reads the header of the sketch in it. The file is to be closed also
+/* Opens a regular file and reads the header of the sketch in it. Where a link leads is read, but
+ * not written to: who may place one would choose the file. The file is to be closed also
  * after a failure. PS_ERR_IO, or as ps_header_read(). */
 enum ps_status ps_file_open(struct ps_file *file, const char *path, enum ps_access access,
                             struct ps_header *header, struct ps_error *error);

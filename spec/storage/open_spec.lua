@@ -382,7 +382,7 @@ describe("open", function()
   local sketch = kinds[1].fill(kinds[1].new(), 1, 50)
 
   it("refuses what is no regular file, at once", function()
-    process.shell(("cd %s && mkfifo fifo && mkdir sub && ln -s sketch link && ln -s none dangling && ln -s loop loop")
+    process.shell(("cd %s && mkfifo fifo && mkdir sub && ln -s fifo link && ln -s none dangling && ln -s loop loop")
       :format(quoted(directory)))
     assert(sketch:save(path))
     for _, name in ipairs { directory .. "/fifo", directory .. "/sub", directory .. "/sub/", directory .. "/link",
@@ -391,8 +391,26 @@ describe("open", function()
       local message = expect.refusal("io", ps.open(name))
       assert.is_truthy(message:find(name:sub(1, 100), 1, true), message)
     end
-    assert.is_truthy(expect.refusal("io", ps.open(directory .. "/link")):find "symbolic link")
     assert.equal(sketch, ps.open(directory .. "/../" .. directory:match "[^/]+$" .. "/sketch"))
+  end)
+
+  it("follows links, and keeps the file when they lead elsewhere", function()
+    local newer = kinds[1].fill(kinds[1].new(), 1, 60)
+    assert(sketch:save(directory .. "/v1"))
+    assert(newer:save(directory .. "/v2"))
+    local function deploy(version)
+      process.shell(("cd %s && ln -s %s next && mv -T next current"):format(quoted(directory), version))
+    end
+    deploy "v1"
+    process.shell(("cd %s && ln -s current list"):format(quoted(directory)))
+    local file = assert(ps.open(directory .. "/list"))
+    deploy "v2"
+    assert.is_true(file:info().mapped)
+    assert.equal(sketch, file)
+    assert.equal(newer, assert(ps.open(directory .. "/list")))
+    os.remove(directory .. "/v1")
+    assert.equal(sketch, file)
+    file:close()
   end)
 
   it("refuses a file that may not be read", function()
