@@ -52,8 +52,10 @@ static enum ps_status no_sketch(const unsigned char *bytes, size_t available,
     }
   }
   if (type[0] != '\0') {
+    const char *article = strcmp(type, "lsh") == 0 ? "an" : "a";
     return ps_fail(error, PS_ERR_KIND,
-                   "not a sketch but a %s, loaded by probsketch.%s{ bytes = ... }", type, type);
+                   "not a sketch but %s %s, loaded by probsketch.%s{ bytes = ... }", article, type,
+                   type);
   }
   return ps_fail(error, PS_ERR_MAGIC, "not a sketch (no magic number at its start)");
 }

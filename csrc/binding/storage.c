@@ -308,6 +308,7 @@ static struct open_options check_open_options(lua_State *L)
   if (lua_isnoneornil(L, 2)) {
     return options;
   }
+  luaL_argcheck(L, lua_type(L, 2) != LUA_TSTRING, 2, "options expected, a kind is { kind = name }");
   luaL_checktype(L, 2, LUA_TTABLE);
   for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
     read_open_option(L, &options);

@@ -127,7 +127,8 @@ local function check_envelope(bytes, type_name)
   if magic == SKETCH_MAGIC then
     return nil, ("kind mismatch (expected %s, got a sketch, which is loaded by decode)"):format(type_name), "kind"
   elseif magic ~= sub(MAGIC, 1, #magic) then
-    return nil, ("not a %s (no magic number at its start)"):format(type_name), "magic"
+    local article = type_name == "lsh" and "an" or "a"
+    return nil, ("not %s %s (no magic number at its start)"):format(article, type_name), "magic"
   elseif #bytes < HEADER_SIZE + CHECKSUM_SIZE then
     return truncated(HEADER_SIZE + CHECKSUM_SIZE, #bytes)
   end

@@ -169,6 +169,9 @@ describe("a container", function()
     local says = "not a sketch but a window, loaded by probsketch.window{ bytes = ... }"
     assert.equal(says, expect.refusal("kind", ps.decode(BYTES)))
     assert.equal(says, expect.refusal("kind", ps.decode(BYTES, "hll")))
+    assert.equal((says:gsub("a window", "an lsh"):gsub("window", "lsh")),
+      expect.refusal("kind", ps.decode(ps.lsh():encode())))
+    assert.equal("not an lsh (no magic number at its start)", expect.refusal("magic", ps.lsh { bytes = "no" }))
     assert.equal(path .. ": " .. says, expect.refusal("kind", ps.load(path)))
     for length = 1, 15 do
       local _, _, code = ps.decode(BYTES:sub(1, length))

@@ -456,6 +456,7 @@ describe("open", function()
     for _, bad in ipairs { "bloom", 5, true, print } do
       expect.raise(ps.open, path, bad)
     end
+    expect.raise_saying("{ kind = name }", ps.open, path, "bloom")
     expect.raise_saying("unknown option 'verfy'", ps.open, path, { verfy = true })
     expect.raise_saying("unknown option 1", ps.open, path, { "bloom" })
     for _, bad in ipairs { "blom", "", 5, true, {} } do
