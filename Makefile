@@ -240,7 +240,14 @@ bench: $(BENCHES) ## measure speed, from C and from Lua
 	@for b in $(BENCHES); do $$b || exit; done
 	@for lua in lua5.4 luajit; do $(MAKE) --no-print-directory LUA=$$lua bench-lua || exit; done
 bench-lua: module $(O)/trivial.so
-	@for b in $(filter-out %/harness.lua,$(wildcard bench/*.lua)); do $(RUN_LUA) $$b || exit; done
+	@for b in $(filter-out %/harness.lua %/nginx.lua,$(wildcard bench/*.lua)); do \
+	  $(RUN_LUA) $$b || exit; \
+	done
+bench-nginx: ## measure what requests cost nginx that look at sketches
+	@.ci/install '$(TEST_PACKAGES) wrk'
+	@$(MAKE) --no-print-directory LUA=luajit run-bench-nginx
+run-bench-nginx: module
+	@$(RUN_LUA) bench/nginx.lua
 
 coverage: ## lines of C that C tests and specs reach, as text and html in build/coverage
 	@.ci/install lcov
@@ -286,11 +293,11 @@ clean: ## remove build/
 	rm -rf $(B)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "%-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "%-11s %s\n", $$1, $$2 }'
 
 sources: # what the spec compares
 	@printf 'csrc/%s\n' $(CORE) $(BINDING)
 
 .PHONY: module all demo test report check spec matrix c-test lua-c-test asan tsan hammer run-threads \
-  valgrind bigendian gcstress fuzz run-fuzzers bench bench-lua coverage lint clang-format luacheck \
+  valgrind bigendian gcstress fuzz run-fuzzers bench bench-lua bench-nginx run-bench-nginx coverage lint clang-format luacheck \
   doc rock install try-install clean help sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)

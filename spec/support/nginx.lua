@@ -105,8 +105,8 @@ end
 function server:configure(pieces)
   local values = {
     directory = self.directory,
-    path = os.getenv "LUA_PATH",
-    cpath = os.getenv "LUA_CPATH",
+    path = package.path,
+    cpath = package.cpath,
     workers = "1", user = "root", http = "", server = "",
   }
   local text = pieces
