@@ -169,7 +169,7 @@ static inline struct ps_lines lines_of(const struct ps_blocked_bloom *filter)
 
 static inline const struct ps_line_code *code_for(const struct ps_blocked_bloom *filter)
 {
-  return filter->sketch.flags & PS_SHARED ? &ps_line_shared : ps_line_code();
+  return ps_line_code((filter->sketch.flags & PS_SHARED) != 0);
 }
 
 bool ps_blocked_bloom_add(struct ps_blocked_bloom *filter, uint64_t hash)

@@ -177,4 +177,40 @@ AVX2 static void has_many_avx2(struct ps_lines lines, const uint64_t *hashes, si
 
 const struct ps_line_code ps_line_avx2 = {add_avx2, has_avx2, add_many_avx2, has_many_avx2};
 
+/* Four lanes that are shared, each as it is when it is loaded. */
+AVX2 static inline __m256i load_shared(const unsigned char *lane)
+{
+  return _mm256_setr_epi64x(
+      (long long)ps_atomic_load(lane, 8), (long long)ps_atomic_load(lane + 8, 8),
+      (long long)ps_atomic_load(lane + 16, 8), (long long)ps_atomic_load(lane + 24, 8));
+}
+
+AVX2 static inline bool has_shared_avx2(struct ps_lines lines, uint64_t hash)
+{
+  const unsigned char *line = line_of(lines, hash);
+  int all = _mm256_testc_si256(load_shared(line), bits_from(hash, 0));
+  return all & _mm256_testc_si256(load_shared(line + PS_LINE_SIZE / 2), bits_from(hash, 4));
+}
+
+/* A key that is there is seen by vectors, any other is added lane by lane. */
+AVX2 static inline unsigned add_shared_avx2(struct ps_lines lines, uint64_t hash)
+{
+  return has_shared_avx2(lines, hash) ? 0 : add_shared(lines, hash);
+}
+
+AVX2 static uint64_t add_many_shared_avx2(struct ps_lines lines, const uint64_t *hashes, size_t n,
+                                          size_t ahead, size_t *changed)
+{
+  return add_each(add_shared_avx2, lines, hashes, n, ahead, changed);
+}
+
+AVX2 static void has_many_shared_avx2(struct ps_lines lines, const uint64_t *hashes, size_t n,
+                                      size_t ahead, bool *found)
+{
+  has_each(has_shared_avx2, lines, hashes, n, ahead, found);
+}
+
+const struct ps_line_code ps_line_shared_avx2 = {add_shared_avx2, has_shared_avx2,
+                                                 add_many_shared_avx2, has_many_shared_avx2};
+
 #endif

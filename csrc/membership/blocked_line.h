@@ -35,24 +35,25 @@ struct ps_line_code {
 
 extern const struct ps_line_code ps_line_portable;
 
-/* For lines that others add to at the same time, at a multiple of 8. */
+/* For lines that others add to at the same time, at a multiple of 8, on any processor. */
 extern const struct ps_line_code ps_line_shared;
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PS_LINE_AVX2 1
 extern const struct ps_line_code ps_line_avx2;
+extern const struct ps_line_code ps_line_shared_avx2;
 #endif
 
-/* The best that this processor can do. Asked at each call: the answer is a bit in memory that stays
- * in the cache. */
-static inline const struct ps_line_code *ps_line_code(void)
+/* The best that this processor can do, for lines that are shared or not. Asked at each call: the
+ * answer is a bit in memory that stays in the cache. */
+static inline const struct ps_line_code *ps_line_code(bool shared)
 {
 #ifdef PS_LINE_AVX2
   if (__builtin_cpu_supports("avx2")) {
-    return &ps_line_avx2;
+    return shared ? &ps_line_shared_avx2 : &ps_line_avx2;
   }
 #endif
-  return &ps_line_portable;
+  return shared ? &ps_line_shared : &ps_line_portable;
 }
 
 #endif

@@ -91,16 +91,19 @@ static void codes(void)
 {
   check_codes(&ps_line_portable, &ps_line_portable);
   promise("batches of the code for any processor are its single calls");
+  check_codes(&ps_line_shared, &ps_line_portable);
+  promise("the code for lines that are shared does the same, to the bit");
 #ifdef PS_LINE_AVX2
   if (__builtin_cpu_supports("avx2")) {
-    CHECK(ps_line_code() == &ps_line_avx2);
+    CHECK(ps_line_code(false) == &ps_line_avx2 && ps_line_code(true) == &ps_line_shared_avx2);
     check_codes(&ps_line_portable, &ps_line_avx2);
     check_codes(&ps_line_avx2, &ps_line_portable);
+    check_codes(&ps_line_shared_avx2, &ps_line_avx2);
     promise("the code for AVX2 does the same, to the bit, and is chosen");
     return;
   }
 #endif
-  CHECK(ps_line_code() == &ps_line_portable);
+  CHECK(ps_line_code(false) == &ps_line_portable && ps_line_code(true) == &ps_line_shared);
   promise("the code for any processor is chosen");
   test_skip("the code for AVX2 does the same, to the bit", "this processor has no AVX2");
 }
@@ -136,10 +139,10 @@ static uint64_t hits_in_line(unsigned shared, double load, unsigned probes, uint
   struct ps_lines line = {bytes, 1};
   uint64_t first = shared == 0 ? 0 : test_random(state) << (64 - shared), hits = 0;
   for (int keys = poisson(load, state); keys > 0; keys--) {
-    ps_line_code()->add(line, first | test_random(state) >> shared);
+    ps_line_code(false)->add(line, first | test_random(state) >> shared);
   }
   for (unsigned i = 0; i < probes; i++) {
-    hits += ps_line_code()->has(line, first | test_random(state) >> shared);
+    hits += ps_line_code(false)->has(line, first | test_random(state) >> shared);
   }
   return hits;
 }
