@@ -20,11 +20,20 @@ for i = 1, 2 * KEYS do
 end
 
 -- A function a method, with a loop of its own: what LuaJIT compiles for one is not for another.
-local LOOP = "local sketch, keys = ... local sink return function(from, to) for i = from, to do %s end return sink end"
+local LOOP = [[local sketch, keys, anew = ...
+  local sink
+  return function(from, to)
+    if anew and from == 1 then sketch:clear() end
+    for i = from, to do %s end
+    return sink
+  end]]
+
+local function loop(body, sketch, items, anew)
+  return loadstring(LOOP:format(body))(sketch, items or keys, anew)
+end
 
 local function least(body, sketch, items)
-  local run = loadstring(LOOP:format(body))(sketch, items or keys)
-  local ns = harness.least(run, KEYS, WINDOW, nil, REPEATS)
+  local ns = harness.least(loop(body, sketch, items), KEYS, WINDOW, nil, REPEATS)
   return ns
 end
 
@@ -63,3 +72,30 @@ row("hyperloglog:add, dense", "add", filled(ps.hyperloglog { precision = 12 }))
 row("count_min:add, 5 rows", "add", filled(ps.count_min {}))
 row("count_min:frequency, 5 rows", "frequency", filled(ps.count_min {}))
 row("ddsketch:add", "add", ps.ddsketch {}, values)
+
+print(("\nshared, by one process\n  %-36s%8s%10s%8s"):format("", "ns a key", "private", "times"))
+
+-- A shared sketch in turns with a private one that is equal; `anew`: both are cleared before all keys come again.
+local function beside(name, method, private, items, anew)
+  local shared = assert(ps.share(name, private))
+  local body = "sink = sketch:" .. method .. "(keys[i])"
+  local own, of_all = harness.least(loop(body, private, items, anew), KEYS, WINDOW, loop(body, shared, items, anew),
+    REPEATS)
+  print(("  %-36s%8.1f%10.1f%8.2f"):format(name, of_all, own, of_all / own))
+  io.stdout:flush()
+end
+
+beside("bloom:has", "has", bloom)
+beside("blocked_bloom:has", "has", blocked)
+beside("counting_bloom:has", "has", filled(ps.counting_bloom { capacity = KEYS }))
+beside("count_min:frequency", "frequency", filled(ps.count_min {}))
+beside("bloom:add, there", "add", bloom)
+beside("blocked_bloom:add, there", "add", blocked)
+beside("hyperloglog:add, there", "add", filled(ps.hyperloglog { precision = 12 }))
+beside("minhash:add, there", "add", filled(ps.minhash {}))
+beside("bloom:add, new", "add", bloom, keys, true)
+beside("blocked_bloom:add, new", "add", blocked, keys, true)
+beside("hyperloglog:add, new", "add", filled(ps.hyperloglog { precision = 12 }), keys, true)
+beside("counting_bloom:add", "add", ps.counting_bloom { capacity = KEYS, counter_bits = 16 })
+beside("count_min:add", "add", ps.count_min {})
+beside("ddsketch:add", "add", ps.ddsketch { min_value = 0.1, max_value = 60000 }, values)

@@ -29,16 +29,26 @@
  *
  * Of flags that are not named nothing is known: the method proper decides. */
 
-static inline bool is_open(const struct ps_sketch *sketch)
+static inline bool is_open_with(const struct ps_sketch *sketch, uint32_t known)
 {
-  const uint32_t known = PS_SEED_SECRET | PS_MAPPED | PS_UNDERIVED;
   return sketch->payload != NULL && (sketch->flags & ~known) == 0;
 }
 
+static inline bool is_open(const struct ps_sketch *sketch)
+{
+  return is_open_with(sketch, PS_SEED_SECRET | PS_MAPPED | PS_SHARED | PS_UNDERIVED);
+}
+
+/* What is derived of a shared sketch is of no account to what changes it. */
 static inline bool is_changeable(const struct ps_sketch *sketch)
 {
-  const uint32_t known = PS_SEED_SECRET;
-  return sketch->payload != NULL && (sketch->flags & ~known) == 0;
+  return is_open_with(sketch, PS_SEED_SECRET | PS_SHARED | PS_UNDERIVED);
+}
+
+/* ... also in ways that a shared sketch may not be. */
+static inline bool is_private(const struct ps_sketch *sketch)
+{
+  return is_open_with(sketch, PS_SEED_SECRET);
 }
 
 /* ... and has room for one more entry, so that it takes no memory. */
@@ -90,7 +100,8 @@ CHANGE(int, blocked_bloom_add, ps_blocked_bloom, ps_blocked_bloom_add(it, hash))
 ASK(int, blocked_bloom_has, ps_blocked_bloom, ps_blocked_bloom_has(it, hash))
 ASK(int, scalable_bloom_has, ps_scalable_bloom, ps_scalable_bloom_has(it, hash))
 CHANGE(int, counting_bloom_add, ps_counting_bloom, ps_counting_bloom_add(it, hash, 1))
-CHANGE(int, counting_bloom_remove, ps_counting_bloom, ps_counting_bloom_remove(it, hash, 1))
+METHOD(int, counting_bloom_remove, ps_counting_bloom, is_private(&box->sketch),
+       ps_counting_bloom_remove(it, hash, 1))
 ASK(int, counting_bloom_has, ps_counting_bloom, ps_counting_bloom_has(it, hash))
 ASK(double, counting_bloom_frequency, ps_counting_bloom, ps_counting_bloom_frequency(it, hash))
 METHOD(int, cuckoo_add, ps_cuckoo, is_fixed(it), add_to_cuckoo(it, hash))

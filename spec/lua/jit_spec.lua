@@ -58,6 +58,16 @@ local function sketch_for(method)
   return sketch
 end
 
+-- A shared one, if there are of its kind.
+local SHARED = { bloom = { capacity = 100 }, blocked_bloom = { capacity = 100 }, counting_bloom = { capacity = 100 },
+  count_min = { width = 50, depth = 5 }, hyperloglog = { precision = 6 }, minhash = { hashes = 40 },
+  ddsketch = { min_value = 1, max_value = 1e4 } }
+local regions = 0
+local function shared_for(kind)
+  regions = regions + 1
+  return SHARED[kind] and assert(ps.share("jit " .. regions, ps[kind](SHARED[kind])))
+end
+
 local KEYS = { "a", "", "\0", "b\0c", "b\0d", "k1", "k2", ("x"):rep(239), ("x"):rep(241), ("long\0"):rep(30000),
   "7", 7, -7, 0, 2 ^ 53, -2 ^ 53 }
 local VALUES = { 1, 2, 1.5, -3, 0, -0.0, 1e-300, 1e300, 20, 1 / 3 }
@@ -218,6 +228,9 @@ describe("methods that LuaJIT compiles", function()
       local range = ps.ddsketch { min_value = 1, max_value = 10 }
       for _, x in ipairs { 5, 1e300, -1e300, 1 / 0, -1 / 0, 0 / 0, 7 } do say(pcall(range.add, range, x)) end
       say(range:encode())
+      local shared = shared_for "ddsketch":add(5, 2 ^ 53 - 20)
+      for i = 1, 30 do say(pcall(shared.add, shared, i)) end
+      say(shared:encode())
       local counts = ps.count_min { width = 10, depth = 2, counter_bits = 8 }
       for _ = 1, 300 do say(counts:add "k") end
       say(counts:encode())
@@ -228,17 +241,45 @@ describe("methods that LuaJIT compiles", function()
       for i = 1, 200 do say(mapped:has(i % 2 == 0 and "k" or "no")) end
       say(pcall(function() local x = mapped:add "k" return x end))
       mapped:close()
-      for _, kind in ipairs { "bloom", "count_min", "hyperloglog" } do
-        local name = ("%s/shared %s"):format(directory, kind)
-        local shared = assert(ps.share(name, kinds[kind].new()))
-        for i = 1, 300 do say(shared:add("k" .. i)) end
-        say(shared:encode())
-        shared:close()
-        assert(os.remove(name))
-      end
       return said
     end)
     assert.same(by_c, by_fast)
+  end)
+
+  fast("take shared sketches, but for what is not done to them", function()
+    local ffi = require "ffi"
+    for i, each in ipairs(core.fast_methods()) do
+      local method = methods[i]
+      local shared = shared_for(method.kind)
+      if shared then
+        local item = method.kind == "ddsketch" and 5 or "k5"
+        local before = shared:encode()
+        local answer = each.shape == "value" and ffi.cast("int (*)(void *, double)", each.address)(shared, item)
+          or ffi.cast(each.shape == "flag" and "int (*)(void *, const char *, size_t)"
+            or "double (*)(void *, const char *, size_t)", each.address)(shared, item, #item)
+        if method.name == "remove" then
+          assert.is_true(answer < 0)
+          expect.same_bytes(before, shared:encode())
+        else
+          assert.is_true(answer >= 0, method.kind .. ":" .. method.name)
+        end
+      end
+    end
+    each_method(function(method, name)
+      local items = method.kind == "ddsketch" and VALUES or KEYS
+      local by_fast, by_c = both(function()
+        local sketch, said = shared_for(method.kind), {}
+        for i = 1, sketch and 300 or 0 do
+          said[i] = show(pcall(function()
+            local answer = sketch[method.name](sketch, items[i % #items + 1], i % 7 == 0 and 3 or nil)
+            return answer
+          end))
+        end
+        said[#said + 1] = sketch and sketch:encode()
+        return said
+      end)
+      assert.same(by_c, by_fast, name)
+    end)
   end)
 
   fast("allocate nothing: where that may have to be, they have changed nothing and say so", function()
