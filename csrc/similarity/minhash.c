@@ -86,7 +86,7 @@ static enum ps_status merge(struct ps_sketch *target, const struct ps_sketch *so
 
 static inline const struct ps_minima_code *code_for(const struct ps_sketch *sketch)
 {
-  return sketch->flags & PS_SHARED ? &ps_minima_shared : ps_minima_code();
+  return ps_minima_code((sketch->flags & PS_SHARED) != 0);
 }
 
 bool ps_minhash_add(struct ps_minhash *minhash, uint64_t hash)

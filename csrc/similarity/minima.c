@@ -75,7 +75,7 @@ static void take_shared(unsigned char *minima, uint64_t power, const uint64_t *h
   take_lanes(minima, PS_BLOCK_LANES, power, hashes, n, changed, true);
 }
 
-ALWAYS_INLINE void take_batch(take_block *take, unsigned char *minima, size_t k,
+ALWAYS_INLINE void take_batch(take_block *take, bool shared, unsigned char *minima, size_t k,
                               const uint64_t *hashes, size_t n, bool *changed)
 {
   uint64_t power = 1;
@@ -83,17 +83,17 @@ ALWAYS_INLINE void take_batch(take_block *take, unsigned char *minima, size_t k,
   for (; at + PS_BLOCK_LANES <= k; at += PS_BLOCK_LANES, power *= PS_HASH_STEP) {
     take(minima + 8 * at, power, hashes, n, changed);
   }
-  take_lanes(minima + 8 * at, k - at, power, hashes, n, changed, take == take_shared);
+  take_lanes(minima + 8 * at, k - at, power, hashes, n, changed, shared);
 }
 
-ALWAYS_INLINE size_t take_each(take_block *take, unsigned char *minima, size_t k,
+ALWAYS_INLINE size_t take_each(take_block *take, bool shared, unsigned char *minima, size_t k,
                                const uint64_t *hashes, size_t n)
 {
   size_t sum = 0;
   for (size_t at = 0; at < n; at += BATCH) {
     const size_t these = n - at < BATCH ? n - at : BATCH;
     bool changed[BATCH] = {false};
-    take_batch(take, minima, k, hashes + at, these, changed);
+    take_batch(take, shared, minima, k, hashes + at, these, changed);
     for (size_t i = 0; i < these; i++) {
       sum += changed[i];
     }
@@ -112,13 +112,13 @@ static void take(unsigned char *minima, uint64_t power, const uint64_t *hashes, 
 static bool add(unsigned char *minima, size_t k, uint64_t hash)
 {
   bool changed = false;
-  take_batch(take, minima, k, &hash, 1, &changed);
+  take_batch(take, false, minima, k, &hash, 1, &changed);
   return changed;
 }
 
 static size_t add_many(unsigned char *minima, size_t k, const uint64_t *hashes, size_t n)
 {
-  return take_each(take, minima, k, hashes, n);
+  return take_each(take, false, minima, k, hashes, n);
 }
 
 const struct ps_minima_code ps_minima_portable = {add, add_many};
@@ -128,13 +128,13 @@ const struct ps_minima_code ps_minima_portable = {add, add_many};
 static bool add_shared(unsigned char *minima, size_t k, uint64_t hash)
 {
   bool changed = false;
-  take_batch(take_shared, minima, k, &hash, 1, &changed);
+  take_batch(take_shared, true, minima, k, &hash, 1, &changed);
   return changed;
 }
 
 static size_t add_many_shared(unsigned char *minima, size_t k, const uint64_t *hashes, size_t n)
 {
-  return take_each(take_shared, minima, k, hashes, n);
+  return take_each(take_shared, true, minima, k, hashes, n);
 }
 
 const struct ps_minima_code ps_minima_shared = {add_shared, add_many_shared};
@@ -220,16 +220,58 @@ AVX2 static inline void take_avx2(unsigned char *minima, uint64_t power, const u
 AVX2 static bool add_avx2(unsigned char *minima, size_t k, uint64_t hash)
 {
   bool changed = false;
-  take_batch(take_one_avx2, minima, k, &hash, 1, &changed);
+  take_batch(take_one_avx2, false, minima, k, &hash, 1, &changed);
   return changed;
 }
 
 AVX2 static size_t add_many_avx2(unsigned char *minima, size_t k, const uint64_t *hashes, size_t n)
 {
-  return take_each(take_avx2, minima, k, hashes, n);
+  return take_each(take_avx2, false, minima, k, hashes, n);
 }
 
 const struct ps_minima_code ps_minima_avx2 = {add_avx2, add_many_avx2};
+
+/* Four minima that are shared, each as it is when it is loaded. */
+AVX2 ALWAYS_INLINE __m256i load_shared_quad(const unsigned char *minima, unsigned i)
+{
+  const unsigned char *at = minima + sizeof(__m256i) * i;
+  const __m256i offset = _mm256_set1_epi64x((long long)OFFSET);
+  const __m256i quad = _mm256_setr_epi64x(
+      (long long)ps_atomic_load(at, 8), (long long)ps_atomic_load(at + 8, 8),
+      (long long)ps_atomic_load(at + 16, 8), (long long)ps_atomic_load(at + 24, 8));
+  return _mm256_xor_si256(quad, offset);
+}
+
+/* Vectors see whether a hash changes one of a shared block: few do, and they go in lane by lane. */
+AVX2 static inline void take_shared_avx2(unsigned char *minima, uint64_t power,
+                                         const uint64_t *hashes, size_t n, bool *changed)
+{
+  for (size_t i = 0; i < n; i++) {
+    const struct quad_hash hash = quad_hash(hashes[i] * power);
+    __m256i lower = _mm256_setzero_si256();
+    for (unsigned j = 0; j < PS_BLOCK_LANES / 4; j++) {
+      take_quad(load_shared_quad(minima, j), j, hash, &lower);
+    }
+    if (!_mm256_testz_si256(lower, lower)) {
+      take_shared(minima, power, hashes + i, 1, changed + i);
+    }
+  }
+}
+
+AVX2 static bool add_shared_avx2(unsigned char *minima, size_t k, uint64_t hash)
+{
+  bool changed = false;
+  take_batch(take_shared_avx2, true, minima, k, &hash, 1, &changed);
+  return changed;
+}
+
+AVX2 static size_t add_many_shared_avx2(unsigned char *minima, size_t k, const uint64_t *hashes,
+                                        size_t n)
+{
+  return take_each(take_shared_avx2, true, minima, k, hashes, n);
+}
+
+const struct ps_minima_code ps_minima_shared_avx2 = {add_shared_avx2, add_many_shared_avx2};
 
 /* ---- for those with AVX-512 ---- */
 
@@ -291,14 +333,14 @@ AVX512 static inline void take_avx512(unsigned char *minima, uint64_t power, con
 AVX512 static bool add_avx512(unsigned char *minima, size_t k, uint64_t hash)
 {
   bool changed = false;
-  take_batch(take_one_avx512, minima, k, &hash, 1, &changed);
+  take_batch(take_one_avx512, false, minima, k, &hash, 1, &changed);
   return changed;
 }
 
 AVX512 static size_t add_many_avx512(unsigned char *minima, size_t k, const uint64_t *hashes,
                                      size_t n)
 {
-  return take_each(take_avx512, minima, k, hashes, n);
+  return take_each(take_avx512, false, minima, k, hashes, n);
 }
 
 const struct ps_minima_code ps_minima_avx512 = {add_avx512, add_many_avx512};

@@ -32,27 +32,29 @@ struct ps_minima_code {
 
 extern const struct ps_minima_code ps_minima_portable;
 
-/* For minima that others lower at the same time, at a multiple of 8. */
+/* For minima that others lower at the same time, at a multiple of 8, on any processor. */
 extern const struct ps_minima_code ps_minima_shared;
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PS_MINIMA_X86 1
 extern const struct ps_minima_code ps_minima_avx2;
 extern const struct ps_minima_code ps_minima_avx512;
+extern const struct ps_minima_code ps_minima_shared_avx2;
 #endif
 
-/* The best that this processor can do; asked at each call, as in membership/blocked_line.h. */
-static inline const struct ps_minima_code *ps_minima_code(void)
+/* The best that this processor can do, for minima that are shared or not; asked at each call, as in
+ * membership/blocked_line.h. */
+static inline const struct ps_minima_code *ps_minima_code(bool shared)
 {
 #ifdef PS_MINIMA_X86
-  if (__builtin_cpu_supports("avx512dq")) {
+  if (__builtin_cpu_supports("avx512dq") && !shared) {
     return &ps_minima_avx512;
   }
   if (__builtin_cpu_supports("avx2")) {
-    return &ps_minima_avx2;
+    return shared ? &ps_minima_shared_avx2 : &ps_minima_avx2;
   }
 #endif
-  return &ps_minima_portable;
+  return shared ? &ps_minima_shared : &ps_minima_portable;
 }
 
 /* Of k functions, those that have a value in a or in b, and those that have the same one. */

@@ -78,33 +78,36 @@ static void check_code(const struct ps_minima_code *code, unsigned k, size_t ske
   free(model);
 }
 
-static void check_codes(const struct ps_minima_code *code)
+static void check_codes(const struct ps_minima_code *code, bool shared)
 {
   static const unsigned numbers[] = {1, 2, 3, 31, 32, 33, 63, 64, 100, 127, 128, 500};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     test_about("%u functions", numbers[i]);
     check_code(code, numbers[i], 0);
     check_code(code, numbers[i], 8);
-    check_code(code, numbers[i], 5);
+    check_code(code, numbers[i], shared ? 16 : 5);
   }
 }
 
 static void codes(void)
 {
-  check_codes(&ps_minima_portable);
-  promise("the code for any processor keeps the minima of docs/FORMAT.md");
+  check_codes(&ps_minima_portable, false);
+  check_codes(&ps_minima_shared, true);
+  promise("the code for any processor keeps the minima of docs/FORMAT.md, shared or not");
 #ifdef PS_MINIMA_X86
   const char *for_avx2 = "so does that for AVX2, to the bit";
   const char *for_avx512 = "so does that for AVX-512, to the bit, and is chosen";
   if (__builtin_cpu_supports("avx2")) {
-    check_codes(&ps_minima_avx2);
+    check_codes(&ps_minima_avx2, false);
+    check_codes(&ps_minima_shared_avx2, true);
+    CHECK(ps_minima_code(true) == &ps_minima_shared_avx2);
     promise("%s", for_avx2);
   } else {
     test_skip(for_avx2, "this processor has no AVX2");
   }
   if (__builtin_cpu_supports("avx512dq")) {
-    CHECK(ps_minima_code() == &ps_minima_avx512);
-    check_codes(&ps_minima_avx512);
+    CHECK(ps_minima_code(false) == &ps_minima_avx512);
+    check_codes(&ps_minima_avx512, false);
     promise("%s", for_avx512);
   } else {
     test_skip(for_avx512, "this processor has no AVX-512");
