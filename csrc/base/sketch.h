@@ -52,19 +52,20 @@ enum ps_status ps_same_parameters(const struct ps_sketch *a, const struct ps_ske
 /* How many items it stands for. */
 uint64_t ps_count(const struct ps_sketch *sketch);
 
-/* ---- two of them: neither shared ---- */
+/* ---- two of them ---- */
 
-/* Would they merge? PS_OK, PS_ERR_KIND, PS_ERR_MISMATCH with a message that names the field, or
- * PS_ERR_ARGUMENT for kinds that do not merge. */
+/* Do they go together, wherever their payloads are? PS_OK, PS_ERR_KIND, PS_ERR_MISMATCH with a
+ * message that names the field, or PS_ERR_ARGUMENT for kinds that do not merge. */
 enum ps_status ps_compatible(const struct ps_sketch *a, const struct ps_sketch *b,
                              struct ps_error *error);
 
-/* Adds source to target, or changes nothing: refusals of ps_compatible(), PS_ERR_FULL,
- * PS_ERR_MEMORY. */
+/* Adds source to target, neither of them shared, or changes nothing: refusals of ps_compatible(),
+ * PS_ERR_FULL, PS_ERR_MEMORY. */
 enum ps_status ps_merge(struct ps_sketch *target, const struct ps_sketch *source,
                         struct ps_error *error);
 
-/* Same kind, parameters and state: their encodings are equal. Closed sketches equal nothing. */
+/* Same kind, parameters and state: their encodings are equal. Closed sketches equal nothing; shared
+ * ones are not asked. */
 bool ps_equal(const struct ps_sketch *a, const struct ps_sketch *b);
 
 /* ---- reports ---- */

@@ -457,7 +457,8 @@ static int sketch_union(lua_State *L)
 }
 
 /***
-Would `merge` accept the other sketch?
+Do the two go together? Then `union` takes them, and `merge` takes the other one, into this sketch
+or, where it is shared or read-only, into a copy of it. The same whichever of them is asked.
 @function sketch:compatible
 @param other a sketch
 @treturn bool
