@@ -64,8 +64,9 @@ FIND_LUA      = for p in $(if $(filter luajit,$(NAME)),luajit,$(NAME) lua-$(VERS
 
 # RUN stands before whatever is run: valgrind, or the environment a sanitizer wants.
 RUN_C   = $(RUN)
-RUN_LUA = LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;$${LUA_PATH:-;}" \
-          LUA_CPATH="$(abspath $(B))/$(NAME)/?.so;$${LUA_CPATH:-;}" $(RUN) $(LUA)
+PATHS   = LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;$${LUA_PATH:-;}" \
+          LUA_CPATH="$(abspath $(B))/$(NAME)/?.so;$${LUA_CPATH:-;}"
+RUN_LUA = $(PATHS) $(RUN) $(LUA)
 
 # ---- building
 
@@ -135,12 +136,12 @@ all: $(LUAS:%=module-%) ## build for all five Luas
 $(LUAS:%=module-%): module-%: $(B)/core.a
 	@$(MAKE) --no-print-directory LUA=$* module
 
-# ---- the two commands of the README
+# ---- the commands of the README
 
 DEMO_PACKAGES = gcc libc6-dev pkgconf|pkg-config lua5.4 liblua5.4-dev libxxhash-dev lua-argparse
-TEST_PACKAGES = $(DEMO_PACKAGES) lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev \
-  luajit2 libluajit2-5.1-dev lua-busted luarocks lua-check lua-ldoc clang clang-format clang-tidy \
-  nginx libnginx-mod-http-lua curl
+NGINX_PACKAGES = luajit2 libluajit2-5.1-dev nginx libnginx-mod-http-lua curl
+TEST_PACKAGES = $(DEMO_PACKAGES) $(NGINX_PACKAGES) lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev \
+  lua5.3 liblua5.3-dev lua-busted luarocks lua-check lua-ldoc clang clang-format clang-tidy
 
 demo: ## install what is missing, then report on a made access log or on LOG=path
 	@.ci/install '$(DEMO_PACKAGES)'
@@ -157,6 +158,13 @@ report: module $(LOG)
 $(B)/access.log: examples/make_log.lua
 	@mkdir -p $(@D)
 	@$(RUN_LUA) $< --lines 200000 > $@.part && mv $@.part $@
+
+PORT = 8080
+nginx-demo: ## install what is missing, then run examples/nginx on PORT=8080 until Ctrl-C
+	@.ci/install '$(DEMO_PACKAGES) $(NGINX_PACKAGES)'
+	@$(MAKE) --no-print-directory LUA=luajit run-nginx
+run-nginx: module $(LOG)
+	@$(PATHS) examples/nginx/demo $(PORT) <$(LOG)
 
 check: ## all that CI runs; the last line counts what passed and what failed
 	@MAKE='$(MAKE)' .ci/check
@@ -298,6 +306,7 @@ help: ## this list
 sources: # what the spec compares
 	@printf 'csrc/%s\n' $(CORE) $(BINDING)
 
-.PHONY: module all demo test report check spec matrix c-test lua-c-test asan tsan hammer run-threads \
-  valgrind bigendian gcstress fuzz run-fuzzers bench bench-lua bench-nginx run-bench-nginx coverage lint clang-format luacheck \
+.PHONY: module all demo nginx-demo run-nginx test report check spec matrix c-test lua-c-test asan \
+  tsan hammer run-threads valgrind bigendian gcstress fuzz run-fuzzers bench bench-lua bench-nginx \
+  run-bench-nginx coverage lint clang-format luacheck \
   doc rock install try-install clean help sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)
