@@ -315,18 +315,20 @@ static void check_bad_registers(void)
 static void fill_with_anything(unsigned char *payload, size_t size, uint64_t *state)
 {
   static const unsigned char bytes[] = {0, 1, 0x7f, 0x80, 0xf0, 0xff};
-  for (size_t at = 0; at < size; at += 8) {
+  unsigned char word[8];
+  for (size_t at = 0; at < size; at += sizeof word) {
     const uint64_t x = test_random(state);
     switch (x % 4) {
     case 0:
-      memset(payload + at, bytes[(x >> 32) % sizeof bytes], 8);
+      memset(word, bytes[(x >> 32) % sizeof bytes], sizeof word);
       break;
     case 1:
-      ps_store64(payload + at, x >> (x >> 8) % 64);
+      ps_store64(word, x >> (x >> 8) % 64);
       break;
     default:
-      ps_store64(payload + at, 0);
+      ps_store64(word, 0);
     }
+    memcpy(payload + at, word, size - at < sizeof word ? size - at : sizeof word);
   }
 }
 
