@@ -115,7 +115,7 @@ $(LUA_C_TESTS): $(O)/%: %.c $(LUA_O) $(B)/core.a
 	$(call program,$(LUA_CFLAGS),$(LUA_LIBS))
 
 program = $(call say,compile)$(COMPILE) $1 $(LDFLAGS) -o $@ $(filter %.c,$^) \
-          $(filter-out %.c,$^) $2 -pthread $(LDLIBS)
+          $(filter %.o %.a,$^) $2 -pthread $(LDLIBS)
 
 # Modules in C for benches and specs.
 $(O)/trivial.so: bench/trivial.c

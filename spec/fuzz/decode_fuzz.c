@@ -4,243 +4,15 @@
  * `decode_fuzz SECONDS [SEED]`, that damages valid bytes of every kind, half of the time with
  * checksums put right again so that it reaches what lies behind them. What fails is printed as hex,
  * and `decode_fuzz - < HEX` tries it again. */
-#include <math.h>
 #include <string.h>
 
-#include "../c/sketches.h"
-#include "cardinality/hyperloglog.h"
-#include "frequency/count_min.h"
-#include "frequency/top_k.h"
-#include "membership/blocked_bloom.h"
-#include "membership/bloom.h"
-#include "membership/counting_bloom.h"
-#include "membership/cuckoo.h"
-#include "membership/fuse.h"
-#include "membership/scalable_bloom.h"
-#include "quantile/quantile.h"
-#include "quantile/tdigest.h"
-#include "similarity/minhash.h"
+#include "answers.h"
+#include "base/sharing.h"
 #include "storage/decoder.h"
 
-static struct bytes input; /* what is tried at the moment, for whoever has to say what failed */
-
-static void print_input(void)
-{
-  for (size_t i = 0; i < input.size; i++) {
-    fprintf(stderr, "%02x%s", input.at[i], i + 1 < input.size ? "" : "\n");
-  }
-}
-
-#define MUST(condition) ((condition) ? (void)0 : violated(#condition, __LINE__))
-
-__attribute__((noreturn)) static void violated(const char *condition, int line)
-{
-  fprintf(stderr, "decode_fuzz.c:%d: violated: %s\n", line, condition);
-  print_input();
-  abort();
-}
-
-/* ---- what holds for whatever is accepted ---- */
-
-static void on_integer(struct ps_report *report, const char *name, uint64_t value)
-{
-  (void)report;
-  MUST(name != NULL && value <= UINT64_C(1) << 62);
-}
-
-static void on_number(struct ps_report *report, const char *name, double value)
-{
-  (void)report;
-  MUST(name != NULL && isfinite(value));
-}
-
-static void on_boolean(struct ps_report *report, const char *name, bool value)
-{
-  (void)report;
-  MUST(name != NULL && (value == true || value == false));
-}
-
-static void on_list(struct ps_report *report, const char *name, const double *values, size_t n)
-{
-  MUST(n <= PS_LIST_MAX);
-  for (size_t i = 0; i < n; i++) {
-    on_number(report, name, values[i]);
-  }
-}
-
-static void ask_bloom(const struct ps_bloom *bloom)
-{
-  double alike = ps_bloom_jaccard(bloom, bloom);
-  MUST(ps_bloom_estimate(bloom) >= 0);
-  MUST(ps_bloom_rate(bloom) >= 0 && ps_bloom_rate(bloom) <= 1);
-  MUST(alike > 0.999999 && alike <= 1);
-}
-
-static void ask_blocked_bloom(const struct ps_blocked_bloom *filter)
-{
-  MUST(ps_blocked_bloom_estimate(filter) >= 0);
-  MUST(ps_blocked_bloom_rate(filter) >= 0 && ps_blocked_bloom_rate(filter) <= 1);
-}
-
-static void ask_counting_bloom(const struct ps_counting_bloom *filter)
-{
-  uint64_t most = ps_counting_bloom_max(filter), frequency = ps_counting_bloom_frequency(filter, 1);
-  MUST(frequency <= most && (frequency > 0) == ps_counting_bloom_has(filter, 1));
-  MUST(filter->saturated <= filter->bloom.ones && filter->bloom.ones <= filter->bloom.bits);
-  MUST(ps_bloom_rate(&filter->bloom) >= 0 && ps_bloom_rate(&filter->bloom) <= 1);
-}
-
-static void ask_scalable_bloom(const struct ps_scalable_bloom *filter)
-{
-  double rate = ps_scalable_bloom_rate(filter), estimate = ps_scalable_bloom_estimate(filter);
-  MUST(rate >= 0 && rate <= 1);
-  MUST(estimate >= 0 && isfinite(estimate));
-}
-
-static void ask_cuckoo(const struct ps_cuckoo *filter)
-{
-  bool found = ps_cuckoo_has(filter, hash_of(1));
-  MUST(found == (ps_cuckoo_frequency(filter, hash_of(1)) > 0));
-  MUST(ps_cuckoo_rate(filter) >= 0 && ps_cuckoo_rate(filter) <= 1);
-}
-
-static void ask_fuse(const struct ps_fuse *fuse)
-{
-  uint64_t slots[PS_FUSE_SLOTS];
-  MUST(fuse->keys > 0 || !ps_fuse_has(fuse, hash_of(1)));
-  for (uint64_t i = 0; i < 100; i++) {
-    ps_fuse_slots(fuse, i < 2 ? i - 1 : hash_of(i), slots);
-    for (unsigned j = 0; j < PS_FUSE_SLOTS; j++) {
-      MUST(slots[j] < ps_fuse_slot_count(fuse));
-      MUST(j == 0 || slots[j] / fuse->segment_length == slots[j - 1] / fuse->segment_length + 1);
-    }
-  }
-}
-
-static void ask_count_min(const struct ps_count_min *sketch)
-{
-  struct ps_error error;
-  double product = 0;
-  MUST(ps_count_min_total(sketch) <= PS_COUNT_MAX);
-  MUST(ps_count_min_frequency(sketch, hash_of(1)) <= PS_COUNT_MAX);
-  MUST(isfinite(ps_count_min_error_bound(sketch)));
-  enum ps_status status = ps_count_min_inner_product(sketch, sketch, &product, &error);
-  MUST(status == (sketch->conservative ? PS_ERR_ARGUMENT : PS_OK));
-  MUST(isfinite(product) && product >= 0);
-}
-
-static void ask_top_k(const struct ps_top_k *top_k)
-{
-  const size_t size = (size_t)ps_top_k_list_size(top_k);
-  unsigned char *list = test_allocate(size);
-  ps_top_k_list(top_k, list);
-  struct ps_reader reader = ps_reader_over(list, size);
-  struct ps_top_k_item item;
-  uint64_t n = 0, before = PS_COUNT_MAX;
-  for (; ps_top_k_next(&reader, &item); n++, before = item.count) {
-    const struct ps_key key = {item.key, item.length,
-                               ps_hash(item.key, item.length, top_k->sketch.seed)};
-    MUST(item.count <= before && item.count > 0 && item.error <= item.count);
-    MUST(ps_top_k_frequency(top_k, &key) == item.count);
-  }
-  MUST(n <= top_k->k && reader.at == reader.end);
-  MUST(isfinite(ps_top_k_error_bound(top_k)));
-  free(list);
-}
-
-static void ask_hyperloglog(const struct ps_hyperloglog *hll)
-{
-  double estimate = ps_hyperloglog_estimate(hll), low, high;
-  ps_hyperloglog_bounds(hll, 3, &low, &high);
-  MUST(estimate >= 0 && estimate <= 18446744073709551616.0);
-  MUST(low <= estimate && estimate <= high && low >= 0);
-  MUST(ps_hyperloglog_standard_error(hll) > 0);
-  struct ps_overlap overlap = ps_hyperloglog_overlap(hll, hll);
-  MUST(overlap.intersection == estimate && overlap.jaccard == 1);
-  MUST(overlap.intersection_error >= 0 && overlap.intersection_error < INFINITY);
-}
-
-/* Of any kind that answers them. */
-static void ask_quantiles(const struct ps_sketch *sketch)
-{
-  const struct ps_quantile_kind *asked = sketch->kind->quantiles;
-  MUST(!isnan(asked->sum(sketch)) && isfinite(asked->rank(sketch, 1)));
-  if (sketch->kind->count(sketch) == 0) {
-    return;
-  }
-  const double min = asked->min(sketch), max = asked->max(sketch), mean = asked->mean(sketch);
-  double last = min;
-  for (int i = 0; i <= 20; i++) {
-    const double x = asked->quantile(sketch, i / 20.0);
-    MUST(x >= last && x <= max && asked->rank(sketch, x) <= 1);
-    last = x;
-  }
-  MUST(mean >= min && mean <= max);
-  MUST(asked->quantile(sketch, 0) == min && last == max && asked->rank(sketch, max) == 1);
-}
-
-static void ask_tdigest(const struct ps_tdigest *sketch)
-{
-  const struct ps_quantile_kind *asked = sketch->sketch.kind->quantiles;
-  const struct ps_centroids *centroids = ps_tdigest_centroids(sketch);
-  MUST(centroids->n <= 2 * sketch->compression && centroids->weight == sketch->count);
-  for (int i = 0; i < 20 && sketch->count > 0; i++) {
-    double mean = ps_tdigest_trimmed_mean(sketch, i / 40.0, 1 - i / 40.0);
-    MUST(mean >= asked->min(&sketch->sketch) && mean <= asked->max(&sketch->sketch));
-  }
-}
-
-static void ask_minhash(const struct ps_minhash *minhash)
-{
-  double error, estimate = ps_minhash_estimate(minhash);
-  MUST(estimate == 0 || (estimate >= 1 && isfinite(estimate)));
-  MUST(ps_minhash_jaccard(minhash, minhash, &error) == 1 && error == 0);
-}
-
-/* Whatever can be asked without changing anything. */
-static void ask(const struct ps_sketch *sketch)
-{
-  struct ps_report report = {on_integer, on_number, on_boolean, on_list};
-  MUST(sketch->kind->count(sketch) <= PS_COUNT_MAX);
-  MUST(ps_equal(sketch, sketch));
-  ps_report_on(sketch, &report);
-  if (sketch->kind->has_hashes != NULL) {
-    uint64_t hashes[40];
-    bool found[40], alone;
-    for (uint64_t i = 0; i < 40; i++) {
-      hashes[i] = hash_of(i);
-    }
-    sketch->kind->has_hashes(sketch, hashes, 40, found);
-    sketch->kind->has_hashes(sketch, hashes + 39, 1, &alone);
-    MUST(alone == found[39]);
-  }
-  if (sketch->kind->quantiles != NULL) {
-    ask_quantiles(sketch);
-  }
-  if (sketch->kind == &ps_bloom) {
-    ask_bloom((const struct ps_bloom *)sketch);
-  } else if (sketch->kind == &ps_blocked_bloom) {
-    ask_blocked_bloom((const struct ps_blocked_bloom *)sketch);
-  } else if (sketch->kind == &ps_counting_bloom) {
-    ask_counting_bloom((const struct ps_counting_bloom *)sketch);
-  } else if (sketch->kind == &ps_scalable_bloom) {
-    ask_scalable_bloom((const struct ps_scalable_bloom *)sketch);
-  } else if (sketch->kind == &ps_cuckoo) {
-    ask_cuckoo((const struct ps_cuckoo *)sketch);
-  } else if (sketch->kind == &ps_fuse) {
-    ask_fuse((const struct ps_fuse *)sketch);
-  } else if (sketch->kind == &ps_count_min) {
-    ask_count_min((const struct ps_count_min *)sketch);
-  } else if (sketch->kind == &ps_top_k) {
-    ask_top_k((const struct ps_top_k *)sketch);
-  } else if (sketch->kind == &ps_hyperloglog) {
-    ask_hyperloglog((const struct ps_hyperloglog *)sketch);
-  } else if (sketch->kind == &ps_tdigest) {
-    ask_tdigest((const struct ps_tdigest *)sketch);
-  } else if (sketch->kind == &ps_minhash) {
-    ask_minhash((const struct ps_minhash *)sketch);
-  }
-}
+static struct {
+  uint64_t rounds, sealed, sealed_past, accepted, mapped, shared;
+} counts;
 
 /* Unless there is no room, and then nothing has changed. */
 static void must_merge(struct ps_sketch *sketch, const struct ps_sketch *other)
@@ -325,8 +97,8 @@ static void must_finish(const struct ps_decoder *decoder, const struct ps_sketch
   unsigned char *payload = give_payload(&finished, 0);
   const unsigned char *received = ps_decoder_payload(decoder);
   enum ps_status status;
-  if (ps_owns(sketch)) {
-    status = ps_decode(sketch, &decoder->header, received, NULL, NULL, &test_source, &error);
+  if (!ps_decoder_in_place(decoder)) {
+    status = ps_decode(sketch, &decoder->header, received, NULL, payload, &test_source, &error);
   } else {
     memcpy(payload, received, (size_t)decoder->header.payload_size);
     status = ps_decode_received(sketch, payload, &test_source, &error);
@@ -362,6 +134,88 @@ static void must_decode_in_pieces(const struct ps_sketch *whole)
   ps_decoder_release(&decoder);
 }
 
+/* ---- the payload in place ---- */
+
+/* Plans what the header says, in `guest`; the payload, in memory of exactly its size at a multiple
+ * of 64 as in a file; NULL if the header is refused. */
+static unsigned char *host(struct specimen *guest, struct ps_header *header)
+{
+  struct ps_error error;
+  void *payload;
+  guest->block = NULL;
+  if (ps_header_read(header, input.at, input.size, input.size, &error) != PS_OK ||
+      ps_plan_from_header(sketch_in(guest), header, NULL, TEST_LIMIT, &error) != PS_OK) {
+    return NULL;
+  }
+  const size_t size = (size_t)header->payload_size;
+  if (posix_memalign(&payload, 64, size + (size == 0)) != 0) {
+    bail_out("no memory");
+  }
+  memcpy(payload, input.at + header->payload_offset, size);
+  return payload;
+}
+
+/* Where the payload is mapped it is taken without its checksum, answers the same, and nothing is
+ * written there. `whole` is NULL if it is wrong, or only its checksum is. */
+static void must_map(struct specimen *guest, const struct ps_header *header, unsigned char *payload,
+                     const struct ps_sketch *whole)
+{
+  struct ps_sketch *sketch = sketch_in(guest);
+  struct ps_error error;
+  enum ps_status status = ps_decode(sketch, header, payload, NULL, payload, &test_source, &error);
+  MUST(status == PS_OK || (whole == NULL && status == PS_ERR_CORRUPT));
+  if (status == PS_OK) {
+    counts.mapped++;
+    ask(sketch);
+    MUST(whole == NULL || ps_equal(sketch, whole));
+    MUST(memcmp(payload, input.at + header->payload_offset, (size_t)header->payload_size) == 0);
+    ps_release(sketch);
+  }
+}
+
+/* Nobody checks what is shared: its answers may be wrong, but what is copied from it is whole, or
+ * refused, and it can be added to and cleared. */
+static void must_share(struct specimen *guest, unsigned char *payload,
+                       const struct ps_sketch *whole)
+{
+  struct specimen decoded;
+  struct ps_error error;
+  struct ps_sketch *sketch = sketch_in(guest);
+  struct ps_report report = {on_integer, on_number, on_boolean, on_list};
+  counts.shared++;
+  ps_join(sketch, payload, &test_source);
+  ps_count(sketch);
+  ps_report_on(sketch, &report);
+  struct bytes bytes = encode(sketch);
+  enum ps_status status = decode(&decoded, bytes, &error);
+  MUST((status == PS_OK) == (whole != NULL) && (status == PS_OK || status == PS_ERR_CORRUPT));
+  if (status == PS_OK) {
+    MUST(ps_equal(sketch_in(&decoded), whole) && ps_count(sketch) == ps_count(whole));
+    discard(&decoded);
+  }
+  free(bytes.at);
+  add_keys(sketch, 0, 50);
+  sketch->kind->clear(sketch);
+  MUST(ps_count(sketch) == 0);
+}
+
+/* The sketch in the input where it lies, if that may be; `whole` is what decoding gave, or NULL. */
+static void must_work_in_place(const struct ps_sketch *whole)
+{
+  struct specimen guest;
+  struct ps_header header;
+  unsigned char *payload = host(&guest, &header);
+  if (payload == NULL) {
+    return;
+  }
+  if (header.flags & PS_HEADER_LIVE) {
+    must_share(&guest, payload, whole);
+  } else if (ps_plan_mapped(sketch_in(&guest), &header)) {
+    must_map(&guest, &header, payload, whole);
+  }
+  free(payload);
+}
+
 static enum ps_status try_input(void)
 {
   struct specimen specimen;
@@ -373,6 +227,7 @@ static enum ps_status try_input(void)
   size_t used = test_memory.peak - live + test_memory.given;
   MUST(used <= 4 * input.size + gaps_in(sketch_in(&specimen)));
   must_decode_in_pieces(status == PS_OK ? sketch_in(&specimen) : NULL);
+  must_work_in_place(status == PS_OK ? sketch_in(&specimen) : NULL);
   if (status == PS_OK) {
     exercise(sketch_in(&specimen));
     discard(&specimen);
@@ -433,24 +288,36 @@ static uint64_t interesting(void)
 
 /* ---- valid bytes ---- */
 
-#define SEEDS_MAX 512
+#define SEEDS_MAX 1024
 #define SEED_SIZE_MAX 16384
 
 static struct bytes seeds[SEEDS_MAX];
 static size_t seeds_used;
 
-static void keep_seed(const struct variant *variant, size_t keys)
+static void keep_seed(struct bytes bytes)
+{
+  if (bytes.size > SEED_SIZE_MAX) {
+    free(bytes.at);
+  } else if (seeds_used == SEEDS_MAX) {
+    bail_out("too many seeds");
+  } else {
+    seeds[seeds_used++] = bytes;
+  }
+}
+
+static void keep_seeds(const struct variant *variant, size_t keys)
 {
   struct specimen specimen;
+  struct ps_error error;
   make_with(&specimen, variant, keys);
-  for (int i = 0; i < 2; i++) {
-    struct bytes bytes =
-        encode_in_pieces(sketch_in(&specimen), i == 0 ? PS_TIGHT : PS_PAGED, SIZE_MAX);
-    if (bytes.size <= SEED_SIZE_MAX && seeds_used < SEEDS_MAX) {
-      seeds[seeds_used++] = bytes;
-    } else {
-      free(bytes.at);
-    }
+  struct ps_sketch *sketch = sketch_in(&specimen);
+  keep_seed(encode_in_pieces(sketch, PS_TIGHT, SIZE_MAX));
+  keep_seed(encode_in_pieces(sketch, PS_PAGED, SIZE_MAX));
+  if (ps_check_sharable(sketch, &error) == PS_OK) {
+    struct bytes live = {calloc(1, (size_t)ps_founded_size(sketch)),
+                         (size_t)ps_founded_size(sketch)};
+    ps_found(sketch, live.at);
+    keep_seed(live);
   }
   discard(&specimen);
 }
@@ -459,7 +326,7 @@ static void make_seeds(void)
 {
   static const size_t keys[] = {0, 1, 3, 13, 60, 900};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    each_small(keep_seed, keys[i]);
+    each_small(keep_seeds, keys[i]);
   }
 }
 
@@ -479,9 +346,14 @@ static void put(struct draft *draft, size_t at, unsigned width, uint64_t x)
   }
 }
 
+/* Seldom in the zeros between a header and the next page, where all is refused. */
 static size_t any_place(const struct draft *draft)
 {
-  return draft->size == 0 ? 0 : (size_t)any(draft->size);
+  const size_t size = draft->size, at = size == 0 ? 0 : (size_t)any(size);
+  const bool is_paged = size > PS_PAGE_SIZE && ps_load32(draft->at + AT_OFFSET) == PS_PAGE_SIZE;
+  return is_paged && at >= AT_FIELDS && at < PS_PAGE_SIZE && any(8) != 0
+             ? PS_PAGE_SIZE + (size_t)any(size - PS_PAGE_SIZE)
+             : at;
 }
 
 static void damage_field(struct draft *draft)
@@ -585,10 +457,6 @@ static void mend_sizes(struct draft *draft)
 
 /* ---- the run ---- */
 
-static struct {
-  uint64_t rounds, sealed, sealed_past, accepted;
-} counts;
-
 static void play_round(void)
 {
   static struct draft draft;
@@ -658,10 +526,12 @@ int main(int argc, char **argv)
       play_round();
     }
   } while (time(NULL) < end);
-  printf("%ju rounds, %ju resealed of which %ju got past the header, %ju accepted\n",
+  printf("%ju rounds, %ju resealed of which %ju got past the header, %ju accepted, %ju mapped, "
+         "%ju shared\n",
          (uintmax_t)counts.rounds, (uintmax_t)counts.sealed, (uintmax_t)counts.sealed_past,
-         (uintmax_t)counts.accepted);
-  bool deep = counts.sealed_past * 2 >= counts.sealed && counts.accepted > 0;
+         (uintmax_t)counts.accepted, (uintmax_t)counts.mapped, (uintmax_t)counts.shared);
+  bool deep = counts.sealed_past * 2 >= counts.sealed && counts.accepted > 0 && counts.mapped > 0 &&
+              counts.shared > 0;
   for (size_t i = 0; i < seeds_used; i++) {
     free(seeds[i].at);
   }
