@@ -18,8 +18,8 @@ true one: a number from 1e-4 to 0.5
 negative ones: an integer from 1 to 1e6. When the values of one sign need more, those nearest to
 zero share a bin, and their quantiles are no longer within the accuracy
 @tparam number options.min_value instead of `max_bins`, together with `max_value`: a fixed range of
-magnitudes, for which there are bins from the beginning, so that its size never changes; a number
-from 2.3e-308 to 1.7e308. Smaller magnitudes count as 0
+magnitudes, for which there are bins from the beginning, so that its size never changes and it can
+be shared; a number from 2.3e-308 to 1.7e308. Smaller magnitudes count as 0
 @tparam number options.max_value the end of the range, above `min_value`: a number from 2.3e-308 to
 1.7e308. Larger magnitudes count in the last bin, and their quantiles are too small;
 `info().clamped` says so
@@ -72,13 +72,13 @@ most twice the accuracy, are taken for that. O(bins).
 */
 
 /***
-The least value, exactly. O(1).
+The least value, exactly. O(1), of a sketch that is shared O(bins).
 @function ddsketch:min
 @treturn ?number nil when empty
 */
 
 /***
-The largest value, exactly. O(1).
+The largest value, exactly. O(1), of a sketch that is shared O(bins).
 @function ddsketch:max
 @treturn ?number nil when empty
 */
