@@ -452,6 +452,12 @@ enum ps_status ps_decode_plan(struct ps_sketch *sketch, const struct ps_kind *ki
   return check_payload_size(sketch, header, error);
 }
 
+bool ps_comes_in_place(const struct ps_sketch *planned, const struct ps_header *header)
+{
+  const bool live = (header->flags & PS_HEADER_LIVE) != 0;
+  return !ps_owns(planned) && !(live && planned->kind->sharing->gather != NULL);
+}
+
 bool ps_plan_mapped(struct ps_sketch *sketch, const struct ps_header *header)
 {
   bool fits = (header->flags & (PS_HEADER_FLAT | PS_HEADER_LIVE)) == PS_HEADER_FLAT &&

@@ -118,6 +118,11 @@ enum ps_status ps_decode_plan(struct ps_sketch *sketch, const struct ps_kind *ki
  * says it is stored; false if it has to be read. */
 bool ps_plan_mapped(struct ps_sketch *sketch, const struct ps_header *header);
 
+/* Is the payload stored in the form that the planned sketch has in memory? Then it may come in
+ * where ps_decode() is to have it; of others it is to come in elsewhere, with as many bytes as the
+ * header says. */
+bool ps_comes_in_place(const struct ps_sketch *planned, const struct ps_header *header);
+
 /* Sets the planned sketch up from the header's payload_size bytes at `bytes` and the trailer, which
  * is NULL when their checksum is known to be right or nobody asks; nobody does of a payload that
  * was shared while it was read. `payload` may be where `bytes`

@@ -197,7 +197,7 @@ static enum ps_status read_sketch(lua_State *L, const struct ps_file *file,
 {
   unsigned char trailer[PS_TRAILER_SIZE];
   void *payload;
-  bool in_place = !ps_owns(planned);
+  bool in_place = ps_comes_in_place(planned, header);
   void *bytes = in_place ? NULL : psl_push_scratch(L, header->payload_size);
   struct ps_sketch *sketch = psl_push(L, planned, &payload);
   if (in_place) {

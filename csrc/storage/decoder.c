@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/sharing.h"
 #include "kinds.h"
 
 /* What there is memory for at first, unless the payload is smaller. */
@@ -203,9 +202,7 @@ const unsigned char *ps_decoder_payload(const struct ps_decoder *decoder)
 
 bool ps_decoder_in_place(const struct ps_decoder *decoder)
 {
-  const struct ps_sketch *planned = &decoder->planned.sketch;
-  const bool live = (decoder->header.flags & PS_HEADER_LIVE) != 0;
-  return !ps_owns(planned) && !(live && planned->kind->sharing->gather != NULL);
+  return ps_comes_in_place(&decoder->planned.sketch, &decoder->header);
 }
 
 void ps_decoder_release(struct ps_decoder *decoder)

@@ -41,7 +41,8 @@ enum ps_status ps_decoder_end(struct ps_decoder *decoder, struct ps_error *error
 /* The payload, when all has come: its pages, or where there are none of them, nothing. */
 const unsigned char *ps_decoder_payload(const struct ps_decoder *decoder);
 
-/* Did it come in the form that the sketch has in memory? Of others ps_decode() makes that. */
+/* Did it come in the form that the sketch has in memory: ps_comes_in_place()? Of others ps_decode()
+ * makes that. */
 bool ps_decoder_in_place(const struct ps_decoder *decoder);
 
 /* Gives the memory back; twice is harmless. */
