@@ -7,7 +7,7 @@ local process = require "spec.support.process"
 
 local KEYS = 1000000
 local WINDOW = 1000 -- requests, at least; the figure is that of the fastest window of all rounds
-local ROUNDS = 9
+local ROUNDS = 15
 local CONNECTIONS = 32
 
 -- In the order of the table: what it is called, and what the access phase does with a request. Who is found in the list
