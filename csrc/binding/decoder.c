@@ -50,7 +50,7 @@ static void leave(struct box *box, enum state state)
 /***
 A decoder: gets the bytes of one sketch piece by piece, however they are cut, and has the sketch in
 the end. For what comes through a socket, or is too long for one string; and for servers that must
-not stand still: a call takes as long as its piece needs, 0.3 to 3 ms for a megabyte, and the last
+not stand still: a call takes as long as its piece needs, 0.3 to 6 ms for a megabyte, and the last
 one is short. A sketch that is not kept as it is stored, scalable_bloom, a growing cuckoo, top_k,
 hyperloglog, tdigest, kll or ddsketch, is put together in @{finish}, which then is O(size); and
 count_min with counters of 64 bits is looked through.

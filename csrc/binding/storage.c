@@ -57,19 +57,6 @@ static void start(lua_State *L, struct ps_encoder *encoder, const struct ps_sket
   ps_encoder_start(encoder, sketch, placement, scratch);
 }
 
-/* Pushes the next bytes of the sketch, at most `most`, as a string; returns how many. */
-static uint64_t push_piece(lua_State *L, struct ps_encoder *encoder, const struct ps_sketch *sketch,
-                           uint64_t most)
-{
-  uint64_t left = encoder->total - encoder->at, size = left < most ? left : most;
-  char *piece = psl_push_scratch(L, size);
-  psl_check_open(L, sketch);
-  ps_encoder_read(encoder, piece, (size_t)size);
-  lua_pushlstring(L, piece, (size_t)size);
-  lua_remove(L, -2);
-  return size;
-}
-
 /***
 The sketch as a string, for @{decode}. Equal sketches give equal strings, on every machine and Lua.
 O(size).
@@ -81,20 +68,36 @@ int psl_encode(lua_State *L)
   alignas(64) struct ps_encoder encoder;
   const struct ps_sketch *sketch = psl_self(L);
   start(L, &encoder, sketch, PS_TIGHT);
-  push_piece(L, &encoder, sketch, UINT64_MAX);
+  const uint64_t size = encoder.total;
+  char *bytes = psl_push_scratch(L, size);
+  psl_check_open(L, sketch);
+  ps_encoder_read(&encoder, bytes, (size_t)size);
+  lua_pushlstring(L, bytes, (size_t)size);
   return 1;
 }
 
-/* Upvalues of the iterator behind PSL_STATE: the sketch, the most bytes of a piece, the encoder,
- * and what keeps encoder and scratch alive. */
-enum { CHUNKS_SKETCH = 2, CHUNKS_MOST, CHUNKS_ENCODER, CHUNKS_UPVALUES = 6 };
+/* What an iterator over pieces has. They all come by way of one block of memory, since to find new
+ * memory for a piece takes longer than all else. */
+struct chunks {
+  struct ps_encoder encoder;
+  char *piece;
+  size_t size; /* the most of a piece */
+};
+
+/* Upvalues of the iterator behind PSL_STATE: the sketch, the chunks, and what keeps the memory of
+ * these, of the encoder's scratch and of the piece. */
+enum { CHUNKS_SKETCH = 2, CHUNKS, CHUNKS_UPVALUES = 6 };
 
 static int next_chunk(lua_State *L)
 {
-  struct ps_encoder *encoder = lua_touserdata(L, lua_upvalueindex(CHUNKS_ENCODER));
+  struct chunks *chunks = lua_touserdata(L, lua_upvalueindex(CHUNKS));
   const struct psl_box *box = lua_touserdata(L, lua_upvalueindex(CHUNKS_SKETCH));
-  uint64_t most = (uint64_t)lua_tonumber(L, lua_upvalueindex(CHUNKS_MOST));
-  if (push_piece(L, encoder, &box->sketch, most) == 0) {
+  psl_account(L, chunks->size);
+  psl_check_open(L, &box->sketch);
+  const size_t n = ps_encoder_read(&chunks->encoder, chunks->piece, chunks->size);
+  if (n > 0) {
+    lua_pushlstring(L, chunks->piece, n);
+  } else {
     lua_pushnil(L);
   }
   return 1;
@@ -111,15 +114,19 @@ was when it came by.
 int psl_chunks(lua_State *L)
 {
   const struct ps_sketch *sketch = psl_self(L);
-  uint64_t most = psl_whole(L, 2, "bytes", 1);
-  struct ps_encoder *encoder = psl_push_scratch(L, sizeof *encoder);
-  psl_check_open(L, sketch);
+  const uint64_t most = psl_whole(L, 2, "bytes", 1);
+  lua_settop(L, 1);
   lua_pushvalue(L, PSL_STATE);
-  lua_pushvalue(L, 1);
-  lua_pushnumber(L, (lua_Number)most);
-  lua_pushlightuserdata(L, encoder);
-  lua_pushvalue(L, -5);
-  start(L, encoder, sketch, PS_TIGHT);
+  lua_insert(L, 1);
+  struct chunks *chunks = psl_push_scratch(L, sizeof *chunks);
+  lua_pushlightuserdata(L, chunks);
+  lua_insert(L, -2);
+  psl_check_open(L, sketch);
+  start(L, &chunks->encoder, sketch, PS_TIGHT);
+  const uint64_t total = chunks->encoder.total;
+  chunks->size = (size_t)(most < total ? most : total);
+  chunks->piece = psl_push_scratch(L, chunks->size);
+  psl_check_open(L, sketch);
   lua_pushcclosure(L, next_chunk, CHUNKS_UPVALUES);
   return 1;
 }
