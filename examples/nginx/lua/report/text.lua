@@ -23,24 +23,29 @@ function text.integer(number)
   return (digits:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", ""))
 end
 
+-- With a space that no line is broken at.
+local function quantity(number, unit)
+  return number .. "\194\160" .. unit
+end
+
 function text.percent(share)
-  if share == 0 then
-    return "0 %"
+  if share > 0 and share < 0.001 then
+    return quantity("< 0.1", "%")
   end
-  return share < 0.001 and "< 0.1 %" or ("%.1f %%"):format(100 * share)
+  return quantity(("%.1f"):format(100 * share), "%")
 end
 
 function text.seconds(seconds)
-  if seconds >= 7200 then
-    return ("%.3g h"):format(seconds / 3600)
-  elseif seconds >= 120 then
-    return ("%.3g min"):format(seconds / 60)
-  elseif seconds >= 10 then
-    return ("%.0f s"):format(seconds)
-  elseif seconds >= 1 then
-    return ("%.1f s"):format(seconds)
+  if seconds < 0.001 then
+    return quantity("< 1", "ms")
+  elseif seconds < 1 then
+    return quantity(("%.0f"):format(1000 * seconds), "ms")
+  elseif seconds < 120 then
+    return quantity(("%.3g"):format(seconds), "s")
+  elseif seconds < 7200 then
+    return quantity(("%.3g"):format(seconds / 60), "min")
   end
-  return seconds < 0.001 and "< 1 ms" or ("%.0f ms"):format(1000 * seconds)
+  return quantity(("%.3g"):format(seconds / 3600), "h")
 end
 
 return text
