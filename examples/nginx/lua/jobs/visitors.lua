@@ -1,7 +1,7 @@
 -- How many different clients came, each day (UTC) and in the last seven: a HyperLogLog sketch of 16 KB for each day,
 -- within 0.8 % (one standard error), in a file of its own that all workers add to. It survives restarts.
 --
--- The workers make the files, so the directory has to be theirs to write to.
+-- The workers make the files, so that the directory has to be theirs to write to.
 
 local probsketch = require "probsketch"
 local workers = require "jobs.workers"
