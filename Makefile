@@ -252,7 +252,7 @@ bench-lua: module $(O)/trivial.so
 	  $(RUN_LUA) $$b || exit; \
 	done
 bench-nginx: ## measure what requests cost nginx that look at sketches
-	@.ci/install '$(TEST_PACKAGES) wrk'
+	@.ci/install '$(DEMO_PACKAGES) $(NGINX_PACKAGES) wrk'
 	@$(MAKE) --no-print-directory LUA=luajit run-bench-nginx
 run-bench-nginx: module
 	@$(RUN_LUA) bench/nginx.lua
@@ -308,5 +308,5 @@ sources: # what the spec compares
 
 .PHONY: module all demo nginx-demo run-nginx test report check spec matrix c-test lua-c-test asan \
   tsan hammer run-threads valgrind bigendian gcstress fuzz run-fuzzers bench bench-lua bench-nginx \
-  run-bench-nginx coverage lint clang-format luacheck \
-  doc rock install try-install clean help sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)
+  run-bench-nginx coverage lint clang-format luacheck doc rock install try-install clean help \
+  sources always $(LUAS:%=module-%) $(TIDIED:%=tidy-%)

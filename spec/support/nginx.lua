@@ -183,8 +183,8 @@ function server:signal(name, pid)
   os.execute(("kill -%s %d"):format(name, pid or self.pid))
 end
 
--- Waits until there are workers, as many as these were, and these are gone.
-function server:wait_for_others(old)
+-- Waits until these workers are gone and there are as many as they were, or so many.
+function server:wait_for_others(old, count)
   self:wait_for("new workers", function()
     local pids = self:workers()
     for _, pid in ipairs(pids) do
@@ -194,14 +194,15 @@ function server:wait_for_others(old)
         end
       end
     end
-    return #pids >= #old
+    return #pids >= (count or #old)
   end)
 end
 
 -- Kills a worker at once, and waits until there is another.
 function server:kill_worker(pid)
+  local count = #self:workers()
   self:signal("KILL", pid)
-  self:wait_for_others { pid }
+  self:wait_for_others({ pid }, count)
 end
 
 -- Has it read its configuration and all Lua files again; waits until the workers from before are gone.
