@@ -71,6 +71,10 @@ kinds.describe_forms(describe, function(form, kind)
       for length = 0, #bytes - 1, 61 do
         expect.refusal("truncated", fed(bytes:sub(1, length), 50))
       end
+      local header = envelope.open(bytes).offset
+      for _, length in ipairs { header - 1, header, header + 1, #bytes - 8, #bytes - 1 } do
+        expect.refusal("truncated", fed(bytes:sub(1, length), 50))
+      end
       expect.refusal("truncated", fed(bytes:sub(1, -2), #bytes))
       expect.refusal("corrupt", fed(bytes .. "\0", 50))
       expect.refusal("corrupt", fed(bytes .. "\0", #bytes))
@@ -285,6 +289,33 @@ describe("a decoder", function()
       local left = load "local decoder <close> = ...; return decoder"(ps.decoder())
       expect.raise_saying("closed", left.finish, left)
     end
+  end)
+
+  it("takes 64 MiB from pieces of any size, once and in order #large", function()
+    local large, keys = ps.blocked_bloom { capacity = 4.2e7, fp_rate = 0.003 }, {}
+    for i = 1, 300000 do
+      keys[i] = i
+    end
+    large:add_many(keys)
+    local whole = large:encode()
+    assert.is_true(#whole > 64 * MEGABYTE)
+    for n, other in pairs { [2 ^ 10] = MEGABYTE, [MEGABYTE] = MEGABYTE + 1, [MEGABYTE + 1] = 2 ^ 10 } do
+      local decoder, at = ps.decoder(), 0
+      for piece in large:chunks(n) do
+        assert(decoder:feed(piece))
+        at = at + #piece
+      end
+      assert.equal(#whole, at)
+      assert.equal(large, assert(decoder:finish()))
+      assert.equal(large, assert(fed(whole, other)))
+    end
+    local n = MEGABYTE
+    local first, second, third, rest = whole:sub(1, n), whole:sub(n + 1, 2 * n), whole:sub(2 * n + 1, 3 * n),
+      whole:sub(3 * n + 1)
+    expect.refusal("checksum", fed(first .. second .. second .. rest, n))
+    expect.refusal("checksum", fed(first .. third .. second .. rest, n))
+    expect.refusal("corrupt", fed(first .. second .. second .. third .. rest, n))
+    expect.refusal("truncated", fed(first .. second .. third, n))
   end)
 
   it("does not know of others", function()

@@ -3,6 +3,7 @@
 local ps = require "probsketch"
 local expect = require "spec.support.expect"
 local files = require "spec.support.files"
+local forked = require "forked"
 local kinds = require "spec.support.kinds"
 local process = require "spec.support.process"
 
@@ -157,5 +158,57 @@ describe("two processes", function()
     local seen_1, seen_2 = output:match "(%d+)\t(%d+)"
     assert.is_true(tonumber(seen_1) > 0 and tonumber(seen_2) > 0, output)
     assert.is_truthy(process.shell("ls " .. quoted(directory)):find "shared")
+  end)
+end)
+
+describe("two generations of processes", function()
+  it("that save what they have to a file each, the older killed, keep all that was saved", function()
+    local function file(worker)
+      return ("%s/part %d"):format(directory, worker)
+    end
+    local function union()
+      local all = ps.bloom { capacity = 1e5, fp_rate = 1e-6 }
+      for worker = 1, 8 do
+        local part, message, code = ps.load(file(worker), "bloom")
+        assert(part or code == "io", message)
+        all = part and all:union(part) or all
+      end
+      return all
+    end
+    -- How many keys each had saved.
+    local saved = assert(ps.share("saved keys", ps.count_min { width = 1000, depth = 5 }))
+    local KILLER, READER, SAVES = 9, 10, 60
+    assert.equal(10 - 4, forked(10, function(worker)
+      if worker == KILLER then
+        for victim = 1, 4 do
+          repeat os.execute "sleep 0.01" until saved:frequency(victim) >= 5 * victim
+          os.execute("kill -9 " .. files.read(file(victim) .. " process"))
+        end
+      elseif worker == READER then
+        local count = 0
+        repeat
+          local now = union():count()
+          assert(now >= count)
+          count = now
+        until saved:frequency(8) >= SAVES
+      else
+        local stat = files.read "/proc/self/stat"
+        files.write(file(worker) .. " process", stat:match "^%d+")
+        local mine = ps.bloom { capacity = 1e5, fp_rate = 1e-6 }
+        for key = 1, worker <= 4 and math.huge or SAVES do
+          mine:add(("%d of %d"):format(key, worker))
+          assert(mine:save(file(worker)))
+          saved:add(worker)
+        end
+      end
+    end))
+    local all, keys = union(), 0
+    for worker = 1, 8 do
+      for key = 1, saved:frequency(worker) do
+        assert.is_true(all:has(("%d of %d"):format(key, worker)))
+        keys = keys + 1
+      end
+    end
+    assert.is_true(keys >= 4 * SAVES + 50)
   end)
 end)
