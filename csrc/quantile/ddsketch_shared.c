@@ -58,4 +58,15 @@ static void gather(const struct ps_sketch *base, unsigned char *flat)
   }
 }
 
+bool ps_ddsketch_shared_add(struct ps_ddsketch *sketch, double x, uint64_t weight)
+{
+  struct ps_error error;
+  if (weight == 0 || ps_ddsketch_shared_reserve(sketch, weight, &error) != PS_OK) {
+    return false;
+  }
+  ps_ddsketch_shared_extend(sketch, x, x);
+  ps_ddsketch_shared_count(sketch, x, weight);
+  return true;
+}
+
 const struct ps_sharing ps_ddsketch_sharing = {check, size, spread, gather};

@@ -55,4 +55,8 @@ static inline void ps_ddsketch_shared_count(struct ps_ddsketch *sketch, double x
   ps_atomic_add(at, weight, PS_COUNT_MAX, 8);
 }
 
+/* All that for one value: false, and nothing has changed, without weight or room. A function of its
+ * own, so that it takes nothing from what is done to sketches that are not shared. */
+bool ps_ddsketch_shared_add(struct ps_ddsketch *sketch, double x, uint64_t weight);
+
 #endif

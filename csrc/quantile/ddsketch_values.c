@@ -72,19 +72,7 @@ static enum ps_status prepare(struct ps_ddsketch *sketch, const struct demand *d
   return ps_ddsketch_reserve(sketch, window, error);
 }
 
-/* One value that is counted where others add too. */
-static bool add_one_shared(struct ps_ddsketch *sketch, double x, uint64_t weight)
-{
-  struct ps_error error;
-  if (weight == 0 || ps_ddsketch_shared_reserve(sketch, weight, &error) != PS_OK) {
-    return false;
-  }
-  ps_ddsketch_shared_extend(sketch, x, x);
-  ps_ddsketch_shared_count(sketch, x, weight);
-  return true;
-}
-
-/* The same of all of a batch. */
+/* All of a batch, where others add too. */
 static enum ps_status add_shared(struct ps_ddsketch *sketch, const double *values,
                                  const uint64_t *weights, size_t n, const struct demand *demand,
                                  size_t *changed, struct ps_error *error)
@@ -107,7 +95,7 @@ bool ps_ddsketch_add_within(struct ps_ddsketch *sketch, double x, uint64_t weigh
   enum ps_sign sign;
   uint32_t index;
   if (sketch->sketch.flags & PS_SHARED) {
-    return add_one_shared(sketch, x, weight);
+    return ps_ddsketch_shared_add(sketch, x, weight);
   }
   if (before == 0 || weight == 0 || weight > PS_COUNT_MAX - before) {
     return false;
