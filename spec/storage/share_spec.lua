@@ -3,6 +3,7 @@
 local ps = require "probsketch"
 local expect = require "spec.support.expect"
 local files = require "spec.support.files"
+local finaliser = require "spec.support.finaliser"
 local kinds = require "spec.support.kinds"
 local process = require "spec.support.process"
 
@@ -313,6 +314,25 @@ describe("quantiles", function()
     assert.same({ -2, 9 }, { b:min(), a:max() })
     assert.equal(7, a:clear():add(7):quantile(0.5))
     assert.equal(1, b:count())
+  end)
+
+  it("are asked of a sketch that a finaliser may close in the middle", function()
+    local fine = { relative_accuracy = 0.001, min_value = 1, max_value = 1e6 }
+    for _, ask in ipairs {
+      function(s) return s:quantile(0.5) end, function(s) return s:quantiles({ 0, 1 })[1] end,
+      function(s) return s:rank(5) end, function(s) return s:min() end, function(s) return s:sum() end,
+    } do
+      local shared, closed = assert(ps.share(path, ps.ddsketch(fine):add(5))), false
+      finaliser(function()
+        shared:close()
+        closed = true
+      end)
+      repeat
+        local ok, answer = pcall(ask, shared)
+        assert.is_true(ok and (answer == 5 or answer == 1) or answer:find "closed" ~= nil, answer)
+      until closed
+      os.remove(path)
+    end
   end)
 
   it("of a file that holds anything are numbers in order", function()
