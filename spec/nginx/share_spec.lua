@@ -11,6 +11,7 @@ local CLIENTS, EACH = 8, 250 -- enough for a hyperloglog to be dense in private,
 -- Each sketch as a region and as a file; what a request adds is its key, and the answer is the worker. It takes its
 -- time, so that there are always requests half done.
 local HTTP = [[
+  lua_shared_dict dict 100k;
   init_by_lua_block {
     local ps = require "probsketch"
     shared = {}
@@ -35,6 +36,14 @@ local SERVER = [[
   }
   location = /state {
     content_by_lua_block { ngx.print(shared[ngx.var.arg_of]:encode()) }
+  }
+  location = /dict {
+    content_by_lua_block {
+      if ngx.var.arg_value then
+        ngx.shared.dict:set("key", ngx.var.arg_value)
+      end
+      ngx.print(ngx.shared.dict:get "key")
+    }
   }
   location = /late {
     content_by_lua_block {
@@ -185,12 +194,14 @@ describe("what workers share", function()
   }
 
   for name, happen in pairs(ends) do
-    it(("is still there after %s, in a file and not in a region"):format(name), function()
+    it(("is still there after %s, in a file and not in memory"):format(name), function()
       start()
+      assert.equal("here", (server:get "/dict?value=here"))
       for i = 1, 10 do
         server:get("/?ms=0&key=" .. i)
       end
       happen()
+      assert.equal("nil", (server:get "/dict"))
       assert.equal(0, state("").requests:count())
       assert.equal(10, state(server.directory .. "/").requests:count())
     end)
