@@ -313,6 +313,9 @@ local OPTIONS = {
   bytes = { "a string that encode() made", function(value)
     return type(value) == "string"
   end },
+  max_bytes = { "an integer from 1 to 2^53", function(value)
+    return type(value) == "number" and value >= 1 and value <= TWO_53 and value == floor(value)
+  end },
 }
 
 -- What is wrong with the options; nil: nothing.
@@ -360,8 +363,9 @@ local function corrupt(text, ...)
 end
 
 -- The sketches of a container by the numbers of their slices; or nil, message, code. They fit `like`, if it is given.
-local function read_sketches(parts, fields, like)
-  local held, last, empty = {}, -1, nil
+-- Each may have more memory than its bytes take, such as that of bins between two values that are far apart.
+local function read_sketches(parts, fields, like, max_bytes)
+  local held, last, memory, empty = {}, -1, 0, nil
   for i, part in ipairs(parts) do
     local name, bytes = part[1], part[2]
     local age = name:find "^[0-9]+$" and tonumber(name) or -1
@@ -371,6 +375,11 @@ local function read_sketches(parts, fields, like)
     local sketch, message, code = core.decode(bytes)
     if not sketch then
       return nil, ("slice %s: %s"):format(name, message), code
+    end
+    memory = memory + sketch:bytes()
+    if memory > max_bytes then
+      return nil, ("needs %.0f bytes for the first %d of %d slices, limit %.0f (max_bytes)"):format(memory, i, #parts,
+        max_bytes), "limit"
     end
     like = like or sketch
     local fits, difference = like:compatible(sketch)
@@ -390,7 +399,7 @@ local function read_sketches(parts, fields, like)
 end
 
 -- Fills the window, which has options, from bytes: true; or nil, message, code.
-local function load(self, bytes)
+local function load(self, bytes, max_bytes)
   local fields, parts, code = container.read(bytes, "window", FIELDS)
   if not fields then
     return nil, parts, code
@@ -407,7 +416,7 @@ local function load(self, bytes)
     self[name] = fields[name]
   end
   local held, message
-  held, message, code = read_sketches(parts, fields, self.empty)
+  held, message, code = read_sketches(parts, fields, self.empty, max_bytes)
   if not held then
     return nil, message, code
   end
@@ -429,8 +438,10 @@ end
 -- (`ngx.now`)
 -- @tparam[opt] string options.bytes what `encode` returned: the window goes on where it was, older by what the clock
 -- says. `sketch`, `span` and `slices` may then be left out
+-- @tparam[opt=probsketch.max_bytes()] integer options.max_bytes the most memory that the sketches in `bytes` may have
+-- together; where strangers can write them it keeps a few bytes from taking much
 -- @return the window; or nil, message, code for bytes that are wrong, and code `mismatch` for bytes of a window of
--- another span, slices, or sketches that do not fit those of `sketch`
+-- another span, slices, or sketches that do not fit those of `sketch`, `limit` for more than `max_bytes`
 -- @raise when an option is missing, unknown or out of range, or `sketch` makes what does not fit together
 return function(options)
   local problem = problem_of(options)
@@ -445,7 +456,7 @@ return function(options)
     end
   end
   if options.bytes then
-    local loaded, message, code = load(self, options.bytes)
+    local loaded, message, code = load(self, options.bytes, options.max_bytes or core.max_bytes())
     if not loaded then
       return nil, message, code
     end

@@ -209,4 +209,28 @@ describe("a window from bytes", function()
     finally(function() ps.max_bytes(limit) end)
     expect.refusal("limit", load(bytes))
   end)
+
+  it("is refused above the limit of the whole, however few bytes it is", function()
+    local far_apart = ps.ddsketch { relative_accuracy = 1e-4, max_bins = 50000 }
+    far_apart:add(1e-300):add(1e300)
+    local parts, each = {}, far_apart:bytes()
+    for age = 0, 50 do
+      parts[age + 1] = { ("%d"):format(age), far_apart:encode() }
+    end
+    local bytes = written({ slices = 50, newest = 525 }, parts)
+    assert.is_true(#bytes < 10000 and 51 * each > 2e7)
+    assert.equal(102, assert(load(bytes)):count())
+    assert.equal(102, assert(load(bytes, { max_bytes = 51 * each })):count())
+    for _, limit in ipairs { 51 * each - 1, 10 * each, each, 1 } do
+      local message = expect.refusal("limit", load(bytes, { max_bytes = limit }))
+      local slices = math.floor(limit / each) + 1
+      assert.equal(("needs %.0f bytes for the first %d of 51 slices, limit %.0f (max_bytes)"):format(
+        slices * each, slices, limit), message)
+    end
+    local usual = ps.max_bytes()
+    finally(function() ps.max_bytes(usual) end)
+    ps.max_bytes(20 * each)
+    expect.refusal("limit", load(bytes))
+    assert.equal(102, assert(load(bytes, { max_bytes = 51 * each })):count())
+  end)
 end)
