@@ -78,7 +78,7 @@ describe("docs/OPENRESTY.md", function()
     assert.is_truthy(server:log():find("blocked: No such file", 1, true))
     save_list "192.0.2.1"
     server:wait_for("list", function() return #mappings() == 4 end)
-    for _ = 1, 5 do
+    for _ = 1, 3 do
       local requests = server:load(4, "/?from=192.0.2.3&request=%d-[1-100]")
       save_list("192.0.2.1", "192.0.2.2")
       server:wait_for("end of the old list", function()

@@ -130,7 +130,6 @@ function server:start()
   if status ~= 0 then
     error(("nginx: exit status %d: %s"):format(status, output), 2)
   end
-  self:find_master()
   -- Closed by us or by the end of us, the pipe ends what is left.
   self.guard = assert(io.popen(([[
     read -r keep
@@ -139,6 +138,7 @@ function server:start()
     test "$keep" || rm -rf @directory@]]):gsub("@%l+@", {
       ["@directory@"] = directory, ["@tries@"] = PATIENCE * 50,
     }), "w"))
+  self:find_master()
 end
 
 -- Waits for the master, other than `before`, and its workers.
