@@ -1,5 +1,6 @@
 -- Counters that all workers share. ngx.shared's incr() takes a lock that all workers wait for; a count-min sketch takes
--- none. With so few names in so wide a sketch two of them meet in all rows once in a million configurations.
+-- none. It counts exactly unless a name meets others in all four of its rows: with a dozen names, in less than one
+-- configuration of a million.
 
 local probsketch = require "probsketch"
 local workers = require "jobs.workers"

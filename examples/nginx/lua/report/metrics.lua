@@ -75,6 +75,7 @@ function metrics.render(figures)
   write("site_visitors_week", "gauge", "Different clients of the last seven days, by estimate.",
     { { figures.visitors.week } })
 
+  -- Ten URLs at a time, but Prometheus keeps each that ever was among them.
   write("site_url_requests", "gauge", "Requests of late for each of the hottest URLs, by estimate.",
     each(figures.hot_urls.urls, function(hot) return { hot.requests, "url", text.url(hot.url) } end))
 
