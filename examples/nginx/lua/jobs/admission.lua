@@ -49,11 +49,9 @@ end
 
 function admission.figures()
   local current = filters:now()
-  local info = current and current:info() or { fp_rate = 0 }
   return {
     keys = current and current:count() or 0,
-    capacity = info.capacity,
-    fp_rate = info.fp_rate,
+    fp_rate = current and current:info().fp_rate or 0,
     cacheable = counters.get "cacheable",
     hits = counters.get "hits",
     kept_out = counters.get "kept out",

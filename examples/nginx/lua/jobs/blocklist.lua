@@ -67,11 +67,7 @@ function blocklist.refuses(client)
 end
 
 function blocklist.figures()
-  return {
-    entries = list and list:count() or 0,
-    fp_rate = list and list:info().fp_rate or 0,
-    refused = counters.get "refused",
-  }
+  return { entries = list and list:count() or 0, refused = counters.get "refused" }
 end
 
 return blocklist

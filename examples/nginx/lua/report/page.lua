@@ -110,7 +110,7 @@ function page.render(figures)
     tile(text.integer(requests), "requests"),
     tile(text.integer(figures.visitors.today), "visitors today"),
     tile(text.percent(share_of(figures.admission.hits, figures.admission.cacheable)), "from the cache"),
-    tile(text.integer(listed.refused), format("refused; %s clients are listed", text.integer(listed.entries))),
+    tile(text.integer(listed.refused), format("refused; %s on the list", text.integer(listed.entries))),
   }
   return format(FRAME, style, os.date("!%Y-%m-%d %H:%M:%S", figures.time), concat(tiles), concat(cards))
 end
