@@ -1,6 +1,7 @@
 /* A ddsketch with a range that is shared: its payload and behind it one word more, the total of all
- * weights. That is added to first, so that the counts never come to pass 2^53, and who was killed
- * in between has taken room for something that is not there, and nothing else.
+ * weights. That is added to first, so that the counts never come to pass 2^53; then the extremes
+ * are raised, and then it is counted. Of who was killed in between there is room less, or an
+ * extreme of a value that is not counted.
  *
  * Private to ddsketch. */
 #ifndef PS_QUANTILE_DDSKETCH_SHARED_H
