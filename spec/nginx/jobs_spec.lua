@@ -44,9 +44,9 @@ local function new_ngx(id, timers)
   }
 end
 
--- A worker's job: calls of its functions go through call(), timers go off by tick().
+-- A worker with one job, called as the module of the job is; tick() lets its timers go off.
 local function new_worker(job, id)
-  local timers, worker = {}, {}
+  local timers = {}
   local ngx = new_ngx(id, timers)
   local function within(f, ...)
     _G.ngx = ngx
@@ -58,7 +58,7 @@ local function new_worker(job, id)
     end
   end
   local module = within(require, "jobs." .. job)
-  return setmetatable(worker, {
+  return setmetatable({}, {
     __index = function(_, name)
       return function(...)
         if name ~= "tick" then
