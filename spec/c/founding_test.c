@@ -152,7 +152,7 @@ static void check_full(void)
 static bool leave_mounts(void)
 {
   return (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
-         mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+         mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0;
 }
 
 enum { HELD, FAILED, NOT_ALLOWED };
