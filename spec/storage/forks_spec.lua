@@ -71,7 +71,8 @@ end)
 
 describe("the kinds", function()
   it("that are shared are so by forked processes", function()
-    for _, name in ipairs { "bloom", "blocked_bloom", "counting_bloom", "count_min", "hyperloglog", "minhash" } do
+    for _, name in ipairs { "bloom", "blocked_bloom", "counting_bloom", "count_min", "hyperloglog", "minhash",
+      "ddsketch" } do
       assert.is_true(shared_kinds[name], name)
     end
   end)

@@ -33,13 +33,18 @@ function process.command(interpreter, file, ...)
   return table.concat(words, " ")
 end
 
--- Runs Lua source with arguments; returns what it prints and its exit status, above 128 after a signal.
-function process.try(source, ...)
+-- Runs Lua source with arguments, `prefix` before its command; returns what it prints and its exit status.
+local function try(prefix, source, ...)
   local path = os.tmpname()
   files.write(path, source)
-  local output, status = process.shell(process.command(process.interpreter, path, ...))
+  local output, status = process.shell(prefix .. process.command(process.interpreter, path, ...))
   os.remove(path)
   return output, status
+end
+
+-- Runs Lua source with arguments; returns what it prints and its exit status, above 128 after a signal.
+function process.try(source, ...)
+  return try("", source, ...)
 end
 
 -- Runs Lua source that must succeed; returns what it prints.
@@ -62,7 +67,12 @@ function process.bound()
   return status == 0 and bound or nil
 end
 
--- The same for somebody who may mount what nobody else sees.
+-- As process.try(), by that somebody.
+function process.try_bound(...)
+  return try(process.bound(), ...)
+end
+
+-- As process.bound(), for somebody who may mount what nobody else sees.
 function process.mounting()
   local mounting = "unshare -rm "
   local _, status = process.shell(mounting .. "mount -t tmpfs none /tmp")
