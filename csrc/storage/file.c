@@ -77,7 +77,7 @@ static void sync_directory(const char *path)
 static enum ps_status save_by_way_of(const char *temporary, const char *path,
                                      struct ps_encoder *encoder, struct ps_error *error)
 {
-  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, PS_FILE_MODE);
   if (file < 0) {
     return ps_file_error(path, errno, error);
   }

@@ -37,6 +37,10 @@ enum ps_status ps_file_read(const struct ps_file *file, const struct ps_header *
 enum ps_status ps_file_map(const struct ps_file *file, const struct ps_header *header, bool ahead,
                            struct ps_pages *pages, struct ps_error *error);
 
+/* The rights of files that are made, less the umask. A daemon may have none, as nginx has; and who
+ * may write to a file may cut it short, which kills those that map it. */
+#define PS_FILE_MODE 0664
+
 /* No path is longer. */
 #define PS_PATH_SIZE 4096
 

@@ -90,7 +90,7 @@ static int found_unnamed(const char *path, const struct ps_sketch *sketch)
 #ifdef O_TMPFILE
   char name[PS_PATH_SIZE];
   snprintf(name, sizeof name, "%.*s.", ps_file_directory(path), path);
-  int file = open(name, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+  int file = open(name, O_TMPFILE | O_RDWR | O_CLOEXEC, PS_FILE_MODE);
   if (file < 0) {
     return errno;
   }
@@ -112,7 +112,7 @@ static int found_unnamed(const char *path, const struct ps_sketch *sketch)
  * renamed, which would replace what another has founded and already counts in. */
 static int found_named(const char *temporary, const char *path, const struct ps_sketch *sketch)
 {
-  int file = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  int file = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, PS_FILE_MODE);
   if (file < 0) {
     return errno;
   }

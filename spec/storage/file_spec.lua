@@ -89,15 +89,24 @@ describe("save", function()
     assert.same({ "script.lua", "sketch" }, files.list(directory))
   end)
 
-  it("gives a new file the permissions that the user gives new files", function()
-    local path = directory .. "/sketch"
-    process.run([[
-      assert(require "probsketch".bloom { capacity = 10 }:save((...)))
-    ]], path)
-    local reference = directory .. "/reference"
-    files.write(reference, "")
-    local modes = process.shell(("ls -l %s %s | cut -c1-10 | sort -u"):format(quoted(path), quoted(reference)))
-    assert.equal(1, select(2, modes:gsub("[^\n]+", "")), modes)
+  it("gives new files the permissions that the user gives them, and lets no others write to them", function()
+    local script = directory .. "/script.lua"
+    files.write(script, [[
+      local ps, path = require "probsketch", ...
+      local sketch = ps.bloom { capacity = 10 }
+      assert(sketch:save(path .. ".saved"))
+      assert(ps.share(path .. ".shared", sketch))
+    ]])
+    for umask, mode in pairs { ["000"] = "664", ["022"] = "644", ["077"] = "600" } do
+      local path = directory .. "/with" .. umask
+      local _, status = process.shell(("umask %s; %s"):format(umask,
+        process.command(process.interpreter, script, path)))
+      assert.equal(0, status)
+      for _, made in ipairs { path .. ".saved", path .. ".shared" } do
+        local found = process.shell("stat -c %a " .. quoted(made) .. " || stat -f %Lp " .. quoted(made))
+        assert.equal(mode .. "\n", found)
+      end
+    end
   end)
 
   it("refuses a path that leads nowhere, and leaves no file behind", function()
