@@ -13,6 +13,11 @@
 #define lua_rawlen lua_objlen
 #endif
 
+/* What 5.2 and LuaJIT call it. */
+#ifndef LUA_GCISRUNNING
+#define LUA_GCISRUNNING 9
+#endif
+
 /* luaL_setfuncs() of 5.2, with as many upvalues as are on the stack above the table. */
 static inline void psl_set_functions(lua_State *L, const luaL_Reg *functions, int upvalues)
 {
@@ -24,6 +29,15 @@ static inline void psl_set_functions(lua_State *L, const luaL_Reg *functions, in
     lua_setfield(L, -upvalues - 2, functions->name);
   }
   lua_pop(L, upvalues);
+}
+
+/* Has the collector go on as after so many more kilobytes of allocations, unless it was stopped:
+ * PUC 5.1 does not tell, and says -1. */
+static inline void psl_collect(lua_State *L, int kilobytes)
+{
+  if (lua_gc(L, LUA_GCISRUNNING, 0) != 0) {
+    lua_gc(L, LUA_GCSTEP, kilobytes);
+  }
 }
 
 /* An integer where Lua has them, else a float; at most 2^53, so that both are exact. */

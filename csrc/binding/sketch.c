@@ -118,7 +118,7 @@ void psl_account(lua_State *L, uint64_t bytes)
   if (state->debt >= DEBT_MAX) {
     uint64_t kilobytes = state->debt / 1024;
     state->debt = 0;
-    lua_gc(L, LUA_GCSTEP, kilobytes > INT32_MAX ? INT32_MAX : (int)kilobytes);
+    psl_collect(L, kilobytes > INT32_MAX ? INT32_MAX : (int)kilobytes);
   }
 }
 
