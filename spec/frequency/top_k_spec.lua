@@ -252,7 +252,7 @@ describe("what a top_k lists", function()
   end)
 
   it("is what is there most often in long streams #slow", function()
-    hold_to_recall(20, 1000000, 100000)
+    hold_to_recall(5, 1000000, 100000)
   end)
 
   it("has estimates beside it that keep the bound of the counters", function()

@@ -31,18 +31,24 @@ function statistics.zipf(seed, s, keys, n)
     sum = sum + 1 / key ^ s
     up_to[key] = sum
   end
+  up_to[keys] = math.huge
+  -- Where the search begins, by the upper bits of the draw: a power of two, so that no rounding starts it too far on.
+  local CELLS = 2 ^ 16
+  local first, key = {}, 1
+  for cell = 0, CELLS - 1 do
+    while up_to[key] <= cell / CELLS * sum do
+      key = key + 1
+    end
+    first[cell] = key
+  end
   local stream = {}
   for i = 1, n do
-    local x, low, high = generator:uniform() * sum, 1, keys
-    while low < high do
-      local middle = math.floor((low + high) / 2)
-      if x < up_to[middle] then
-        high = middle
-      else
-        low = middle + 1
-      end
+    local u = generator:uniform()
+    local draw = first[math.floor(u * CELLS)]
+    while up_to[draw] <= u * sum do
+      draw = draw + 1
     end
-    stream[i] = low
+    stream[i] = draw
   end
   return stream
 end
