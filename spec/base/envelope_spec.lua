@@ -75,20 +75,13 @@ kinds.describe_forms(describe, function(form, kind)
     end
   end)
 
-  it("is refused when a single bit is changed anywhere", function()
+  -- Every bit: spec/c/hostile_test.c.
+  it("is refused when a bit is changed in any byte", function()
     for _, bytes in ipairs { tight, paged } do
-      local padding = envelope.open(bytes).padding
-      local from = 33 + envelope.open(bytes).fields_size
       for at = 1, #bytes do
-        local padded = at >= from and at < from + #padding -- a bit of each byte will do
-        for bit = padded and at % 8 or 0, padded and at % 8 or 7 do
-          local sketch, message, code = ps.decode(envelope.flipped(bytes, at, bit))
-          if sketch ~= nil or code == nil then
-            expect.refusal(nil, sketch, message, code)
-          end
-        end
-        if at % 256 == 0 then
-          collectgarbage() -- LuaJIT is slow while many strings live that differ in one byte
+        local sketch, message, code = ps.decode(envelope.flipped(bytes, at, at % 8))
+        if sketch ~= nil or code == nil then
+          expect.refusal(nil, sketch, message, code)
         end
       end
     end
