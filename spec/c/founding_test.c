@@ -2,7 +2,7 @@
  * time, is killed meanwhile, or finds no room. All of it again where a file cannot be founded
  * without a name.
  *
- * founding_test campaign (make hammer) races and kills ten times as often. */
+ * founding_test campaign (make hammer) races and kills more often. */
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
@@ -181,7 +181,7 @@ static int check_mounts(int races, int kills)
 int main(int argc, char **argv)
 {
   const bool thorough = argc > 1 && strcmp(argv[1], "campaign") == 0;
-  const int races = thorough ? 10000 : 1000, kills = thorough ? 300 : 30;
+  const int races = thorough ? 5000 : 1000, kills = thorough ? 300 : 30;
   make_directory();
   check_races(races);
   promise("processes that found a file at the same time share it");
