@@ -15,6 +15,7 @@ local CONNECTIONS = 32
 local VARIANTS = {
   { "no access phase" },
   { "an empty handler", "" },
+  { "an empty function", "", "" },
   { "reading the key", "", "return ngx.var.arg_key" },
   { "bloom:has, opened", "", "if opened:has(ngx.var.arg_key) then return ngx.exit(204) end" },
   { "bloom:has, shared", "", "if shared:has(ngx.var.arg_key) then return ngx.exit(204) end" },
@@ -23,7 +24,7 @@ local VARIANTS = {
     "local key = ngx.var.arg_key visitors:add(key) requests:add(key)" },
   { "bloom:has, opened; not in a function", "if opened:has(ngx.var.arg_key) then return ngx.exit(204) end" },
 }
-local EMPTY, DICT = 2, 6
+local EMPTY, DICT = 2, 7
 
 local HTTP = [[
   lua_shared_dict dict 256m;
@@ -130,6 +131,8 @@ if nginx.missing then
   error(nginx.missing, 0)
 end
 local server, port = start()
+-- Where it may, it goes before what else there is to do, which would take its place in the caches.
+process.shell("renice -n -15 -p " .. server:workers()[1])
 local ok, best = pcall(least_of, server, port)
 server:stop()
 assert(ok, best)
