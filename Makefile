@@ -164,7 +164,7 @@ nginx-demo: ## install what is missing, then run examples/nginx on PORT=8080 unt
 	@.ci/install '$(DEMO_PACKAGES) $(NGINX_PACKAGES)'
 	@$(MAKE) --no-print-directory LUA=luajit run-nginx
 run-nginx: module $(LOG)
-	@$(PATHS) examples/nginx/demo $(PORT) <$(LOG)
+	@exec env $(PATHS) examples/nginx/demo $(PORT) <$(LOG)
 
 check: ## all that CI runs; the last line counts what passed and what failed
 	@MAKE='$(MAKE)' .ci/check
