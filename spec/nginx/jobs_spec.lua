@@ -268,9 +268,9 @@ describe("the block-list", function()
       ps.open = open
       collectgarbage "restart"
     end)
-    ps.open = function(...)
-      opened = opened + 1
-      return open(...)
+    ps.open = function(file, options)
+      opened = opened + (options.verify == false and 0 or 1)
+      return open(file, options)
     end
     collectgarbage "stop"
     for i = 1, 3 do
@@ -278,6 +278,17 @@ describe("the block-list", function()
       tick(workers)
       assert.equal(4, mappings())
       assert.equal(4 * i, opened)
+    end
+  end)
+
+  it("waits for nobody where something else is in its place", function()
+    save "192.0.2.66"
+    for _, command in ipairs { "mkfifo ", "mkdir " } do
+      assert(os.remove(list))
+      os.execute(command .. files.quoted(list))
+      tick(workers)
+      assert.is_truthy(logged[#logged]:find "not a regular file")
+      assert.is_true(workers[1].refuses "192.0.2.66")
     end
   end)
 

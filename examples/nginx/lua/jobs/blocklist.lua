@@ -29,19 +29,26 @@ end
 
 -- Whatever is wrong with the new file, or if there is none: the old list goes on.
 local function refresh()
-  -- Looked at before the file is opened: what is renamed in between is opened once more, and not missed.
-  local found = fingerprint()
-  if found and found == listed then
-    return
-  end
-  -- Reads all of the file, to compare the checksum: 0.1 ms a MB. Of a large one leave that out: verify = false.
-  local opened, problem = probsketch.open(path, { kind = "bloom" })
+  -- Opened before it is read, since open() refuses what is no regular file; reading a fifo would wait for a writer.
+  local opened, problem = probsketch.open(path, { kind = "bloom", verify = false })
   if opened then
-    if list then
-      list:close() -- the collector would do it some day
+    opened:close()
+    -- Looked at before the file is opened for good: what is renamed in between is opened once more, and not missed.
+    local found = fingerprint()
+    if found and found == listed then
+      return
     end
-    list, listed, complaint = opened, found, nil
-  elseif problem ~= complaint then
+    -- Reads all of the file, to compare the checksum: 0.1 ms a MB. Of a large one leave that out: verify = false.
+    opened, problem = probsketch.open(path, { kind = "bloom" })
+    if opened then
+      if list then
+        list:close() -- the collector would do it some day
+      end
+      list, listed, complaint = opened, found, nil
+      return
+    end
+  end
+  if problem ~= complaint then
     complaint = problem
     ngx.log(ngx.ERR, "no new block-list: ", problem)
   end
