@@ -400,7 +400,7 @@ int main(int argc, char **argv)
   const bool thorough = argc > 1 && strcmp(argv[1], "campaign") == 0;
   const bool quick = argc > 1 && strcmp(argv[1], "threads") == 0;
   const uint64_t n = thorough ? 10000000 : 200000;
-  make_directory();
+  make_directory(fast_place());
   for (size_t i = 0; i < SHARED_VARIANTS; i++) {
     check_threads(&shared_variants[i], quick ? 20000 : n / 10);
   }

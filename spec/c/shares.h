@@ -4,25 +4,19 @@
 
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/sharing.h"
 #include "sketches.h"
 #include "storage/share.h"
+#include "test_directory.h"
 
 /* Processes, or threads, that work on one sketch. */
 #define WORKERS 4
 
-static char directory[64];
-
-/* In memory where it may be: what is founded waits for the disk. */
-static inline void make_directory(void)
+/* Where the directory is: in memory where it may be, since what is founded waits for the disk. */
+static inline const char *fast_place(void)
 {
-  snprintf(directory, sizeof directory, "%s/probsketch-share-XXXXXX",
-           access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-  if (mkdtemp(directory) == NULL) {
-    bail_out("no directory");
-  }
+  return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
 static inline const char *file_name(const char *name)
