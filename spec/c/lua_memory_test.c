@@ -9,7 +9,7 @@
 #include <lua.h>
 #include <lualib.h>
 
-#include "test.h"
+#include "test_directory.h"
 
 int luaopen_probsketch_core(lua_State *L);
 
@@ -28,8 +28,29 @@ static bool heap_fails(void)
   return heap.fail_at > 0 && (call == heap.fail_at || (heap.keep_failing && call > heap.fail_at));
 }
 
-/* Always moves, and to memory of exactly the size, so that a sanitizer sees what holds on to the
- * old place. */
+/* Blocks lie at any multiple of 8, and nothing is behind them: so now and then a payload, which
+ * lies at a multiple of 64 in its block, ends where the block does, and what is written behind it
+ * is seen. The word before a block says how far it is from the beginning of its memory. */
+static void *heap_place(size_t size)
+{
+  static uint64_t chance;
+  const size_t before = 8 * (test_random(&chance) % 8 + 1);
+  unsigned char *block = (unsigned char *)test_allocate(before + size) + before;
+  memcpy(block - sizeof before, &before, sizeof before);
+  return block;
+}
+
+static void heap_free(void *block)
+{
+  size_t before;
+  if (block != NULL) {
+    memcpy(&before, (unsigned char *)block - sizeof before, sizeof before);
+    free((unsigned char *)block - before);
+  }
+}
+
+/* Always moves, and to memory that ends where it should, so that a sanitizer sees what holds on to
+ * the old place, or writes behind the new one. */
 static void *heap_resize(void *context, void *block, size_t old_size, size_t new_size)
 {
   (void)context;
@@ -37,11 +58,11 @@ static void *heap_resize(void *context, void *block, size_t old_size, size_t new
   if (new_size > old_size && heap_fails()) {
     return NULL;
   }
-  void *moved = new_size > 0 ? test_allocate(new_size) : NULL;
+  void *moved = new_size > 0 ? heap_place(new_size) : NULL;
   if (moved != NULL && block != NULL) {
     memcpy(moved, block, old_size < new_size ? old_size : new_size);
   }
-  free(block);
+  heap_free(block);
   heap.live += new_size - old_size;
   return moved;
 }
@@ -54,8 +75,6 @@ static void heap_arm(unsigned long fail_at, bool keep_failing)
 }
 
 /* ---- what a process must not lose ---- */
-
-static char directory[] = "/tmp/probsketch-XXXXXX";
 
 static size_t entries_in(const char *path)
 {
@@ -141,12 +160,15 @@ static const char setup[] =
     "few, many = numbers(3000), numbers(1e9)\n"
     "paths = { b = directory .. '/b', h = directory .. '/h', h3 = directory .. '/h3',\n"
     "  large = directory .. '/large' }\n"
+    "live = directory .. '/live'\n"
+    "assert(ps.share(live, ps.ddsketch { min_value = 1, max_value = 2 }:add(1.5))):close()\n"
     "for name, path in pairs(paths) do\n"
     "  if not exists(path) then\n"
     "    assert((_G[name] or ps.bloom { capacity = 5e6 }):save(path))\n"
     "  end\n"
     "end\n"
-    "bytes = { b = b:encode(), c = c:encode(), h = h:encode(), h3 = h3:encode() }\n"
+    "bytes = { b = b:encode(), c = c:encode(), h = h:encode(), h3 = h3:encode(),\n"
+    "  live = read(live) }\n"
     "bytes.cut = bytes.h:sub(1, -2)\n"
     "function snapshot()\n"
     "  local all = {}\n"
@@ -254,6 +276,9 @@ static const struct script scripts[] = {
     {"local s, message, code = ps.decode(bytes.b, 'hll'); assert(not s and code == 'kind')", false},
     {"return assert(ps.load(paths.b)), assert(ps.load(paths.h)), assert(ps.load(paths.h3))", false},
     {"return assert(ps.load(paths.large, 'bloom'))", false},
+    {"for i = 1, 9 do assert(ps.load(live)) end\n"
+     "return assert(ps.open(live)), assert(ps.decode(bytes.live))",
+     false},
     {"local s, message, code = ps.load(directory); assert(not s and code == 'io')", false},
     {"local s, message, code = ps.load(paths.b, 'hll'); assert(not s and code == 'kind')", false},
     {"return assert(ps.open(paths.b)), assert(ps.open(paths.h)), assert(ps.open(paths.h3))", false},
@@ -270,6 +295,11 @@ static const struct script scripts[] = {
      "  local d = ps.decoder()\n"
      "  for i = 1, #bytes[name], 50 do assert(d:feed(bytes[name]:sub(i, i + 49))) end\n"
      "  assert(d:finish() and tostring(d))\n"
+     "end",
+     false},
+    {"for i = 1, 9 do\n"
+     "  local d = ps.decoder()\n"
+     "  assert(d:feed(bytes.live) and d:finish():max() == 1.5)\n"
      "end",
      false},
     {"local d = ps.decoder('bloom')\n"
@@ -295,6 +325,20 @@ static const struct script scripts[] = {
 static int exists(lua_State *L)
 {
   lua_pushboolean(L, access(lua_tostring(L, 1), F_OK) == 0);
+  return 1;
+}
+
+/* All of a file of at most this size. */
+#define FILE_MAX 16384
+
+static int read_file(lua_State *L)
+{
+  static char bytes[FILE_MAX];
+  FILE *file = fopen(lua_tostring(L, 1), "rb");
+  lua_pushlstring(L, bytes, file != NULL ? fread(bytes, 1, sizeof bytes, file) : 0);
+  if (file != NULL) {
+    fclose(file);
+  }
   return 1;
 }
 
@@ -329,6 +373,8 @@ static int open_libraries(lua_State *L)
   lua_settop(L, 0);
   lua_pushcfunction(L, exists);
   lua_setglobal(L, "exists");
+  lua_pushcfunction(L, read_file);
+  lua_setglobal(L, "read");
   lua_pushstring(L, directory);
   lua_setglobal(L, "directory");
   return 0;
@@ -445,26 +491,9 @@ static void check_all(bool keep_failing)
   }
 }
 
-static void remove_directory(void)
-{
-  char path[512];
-  DIR *listing = opendir(directory);
-  for (struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
-    snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
-    unlink(path);
-  }
-  if (listing != NULL) {
-    closedir(listing);
-  }
-  rmdir(directory);
-}
-
 int main(void)
 {
-  if (mkdtemp(directory) == NULL) {
-    printf("Bail out! no temporary directory\n");
-    return EXIT_FAILURE;
-  }
+  make_directory("/tmp");
   for (unsigned long i = 1; check_loading(i, true); i++) {
   }
   for (unsigned long i = 1; check_loading(i, false); i++) {
@@ -474,6 +503,5 @@ int main(void)
   promise("without memory a call raises, changes nothing and leaves nothing behind");
   check_all(false);
   promise("an allocation that fails once, and works after a collection, does no harm");
-  remove_directory();
   return test_end();
 }
