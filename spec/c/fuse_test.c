@@ -319,7 +319,7 @@ int main(int argc, char **argv)
   bool at_length = argc > 1 && strcmp(argv[1], "long") == 0;
   sets();
   tiny();
-  around_11480(at_length ? 200 : 3);
+  around_11480(at_length ? 50 : 3);
   many_sizes();
   costs();
   orders();

@@ -179,23 +179,40 @@ static void precisions(void)
 }
 
 /* Lets so many keys on average choose each register, and returns how many they are: what came of
- * them one by one, in a time that does not depend on their number. Of n keys the largest rank is at
- * most k with the probability (1 - 2^-k)^n. Keys a register are a Poisson number, of 24 or more,
- * from a normal one (Cornish and Fisher 1938). */
+ * them one by one, in a time that does not depend on their number. A register's keys of rank k are
+ * a Poisson number of mean each / 2^k, and one of each rank does not know of the others. So none is
+ * above k with the probability exp(-each / 2^k); given that k is the largest, those below are
+ * Poisson numbers still, and those of rank k such a number that is not 0. Their sum over all
+ * registers is as good as normal. */
 static double jump(struct specimen *sketch, double each, uint64_t *state)
 {
-  unsigned p = hll_in(sketch)->precision;
-  double sum = 0;
+  const unsigned p = hll_in(sketch)->precision, top = 65 - p;
+  double at_most[66], mean[66], variance[66], sum = 0, spread = 0;
+  for (unsigned k = 0; k <= top; k++) {
+    /* The last rank has the keys of all that would follow it. */
+    const double alike = ldexp(each, k < top ? -(int)k : 1 - (int)k);
+    const double positive = alike / -expm1(-alike), below = each - ldexp(each, 1 - (int)k);
+    at_most[k] = k < top ? exp(-alike) : 1;
+    mean[k] = below + positive;
+    variance[k] = below + positive * (1 + alike - positive);
+  }
+  unsigned least = 0; /* that any uniform number leads to */
+  while (at_most[least] < 0x1p-54) {
+    least++;
+  }
   for (uint32_t i = 0; i < UINT32_C(1) << p; i++) {
-    double z = sqrt(-2 * log(uniform(state))) * cos(2 * PI * uniform(state));
-    double n = floor(each + sqrt(each) * z + (z * z - 1) / 6 + 0.5);
-    if (n >= 1) {
-      double rank = ceil(-log2(-expm1(log(uniform(state)) / n)));
-      add(sketch, ps_register_hash(p, i, (unsigned)fmin(fmax(rank, 1), 65 - p)));
-      sum += n;
+    const double u = uniform(state);
+    unsigned k = least;
+    while (at_most[k] < u) {
+      k++;
+    }
+    if (k > 0) {
+      sum += mean[k];
+      spread += variance[k];
+      add(sketch, ps_register_hash(p, i, k));
     }
   }
-  return sum;
+  return sum + sqrt(-2 * spread * log(uniform(state))) * cos(2 * PI * uniform(state));
 }
 
 /* One growing stream a seed, from 4 keys a register in so many jumps. */
@@ -216,12 +233,16 @@ static void check_large(unsigned p, unsigned seeds, size_t jumps, double factor,
     discard(&sketch);
   }
   for (size_t i = 0; i < jumps; i++) {
-    double ratio = sqrt(at[i].squares) / theory(p), slack = p < 6 ? 1.25 : 1.1;
+    /* Errors of few registers: Flajolet et al. 2007. The root of so many squares errs by its part.
+     */
+    static const double few[] = {1.106, 1.070, 1.054, 1.046};
+    const double expected = p < 8 ? few[p - 4] / 1.04 : 1, slack = 4 / sqrt(2.0 * seeds);
+    const double off = fabs(sqrt(at[i].squares) / theory(p) / expected - 1) / slack;
     test_about("p %u, jump %zu", p, i);
-    CHECK_WITH(ratio < slack && ratio > 0.85, "%g", ratio);
+    CHECK_WITH(off < 1, "%g", off);
     CHECK_WITH(fabs(at[i].sum) < 4 * theory(p) / sqrt(seeds), "a bias of %g", at[i].sum);
     held += at[i].held / (double)jumps;
-    *worst = fmax(*worst, ratio / slack);
+    *worst = fmax(*worst, off);
   }
   CHECK_WITH(p < 7 || held >= 0.93, "p %u: %g", p, held);
 }
