@@ -21,7 +21,8 @@ local FURTHEST = 2 ^ 52
 
 local slices = {}
 
--- The number of the slice that a reading of the clock falls into; or nil and what is wrong with the reading.
+--- The number of the slice that a reading of the clock falls into; or nil and what is wrong with the reading, and a
+-- code where it is wrong for slices of this length only.
 function slices.number(self, reading)
   if type(reading) ~= "number" then
     return nil, "a window's clock gives a finite number, got " .. (reading == nil and "nil" or "a " .. type(reading))
@@ -32,7 +33,7 @@ function slices.number(self, reading)
   local number = floor((reading + 0.0) * self.slices / self.span)
   if number > FURTHEST or number < -FURTHEST then
     return nil, ("a window's clock is out of range (%.14g in slices of %.14g seconds)"):format(reading,
-      self.span / self.slices)
+      self.span / self.slices), "range"
   end
   return number
 end

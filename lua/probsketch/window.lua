@@ -463,9 +463,11 @@ return function(options)
   else
     slices.clear(self)
   end
-  local now
-  now, problem = slices.number(self, self.clock())
-  if not now then
+  local now, code
+  now, problem, code = slices.number(self, self.clock())
+  if code and options.bytes and not (options.span and options.slices) then
+    return nil, problem, code -- what the bytes say the slices are is no fault of the caller's
+  elseif not now then
     error(problem, 2)
   end
   return setmetatable(self, class_of(self.empty))

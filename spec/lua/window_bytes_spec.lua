@@ -154,6 +154,18 @@ describe("a window from bytes", function()
     end
   end)
 
+  it("is refused with slices that the clock is out of range for, but for those that the options name", function()
+    local bytes = written({ span = 2 ^ -1074 }, PARTS)
+    expect.refusal("range", load(bytes))
+    expect.refusal("range", load(bytes, { span = 2 ^ -1074 }))
+    for _, options in ipairs {
+      { span = 2 ^ -1074, slices = 10 },
+      { clock = function() return 0 / 0 end },
+    } do
+      assert.has_error(function() load(bytes, options) end)
+    end
+  end)
+
   it("is refused with parts that no window has", function()
     for _, parts in ipairs {
       {},
