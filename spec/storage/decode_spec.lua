@@ -168,11 +168,11 @@ kinds.describe_forms(describe, function(form, kind)
         end
       end
     end
-    round(1000)
+    round(500)
     local growth = memory.growth(function()
-      round(2000)
+      round(1000)
     end)
-    assert.is_true(growth < MEGABYTE / 2, growth)
+    assert.is_true(growth < MEGABYTE / 4, growth)
   end)
 end)
 
