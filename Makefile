@@ -207,7 +207,7 @@ PRELOAD  = LD_PRELOAD=$(shell $(CC) -print-file-name=libasan.so) ASAN_OPTIONS=de
 
 asan: ## C tests, and specs of the library, under the address and undefined behaviour sanitizers
 	@$(MAKE) --no-print-directory -k B=$(B)/asan CFLAGS='$(SANITIZE)' RUN='$(PRELOAD)' RUN_C= \
-	  $(LIGHT) ROOMS='$(filter-out %/build/ %/docs/ %/examples/,$(ROOMS))' c-test spec
+	  $(LIGHT) ROOMS='$(filter-out %/build/ %/docs/ %/examples/ %/nginx/,$(ROOMS))' c-test spec
 
 tsan: ## what threads share, under the thread sanitizer
 	@$(MAKE) --no-print-directory B=$(B)/tsan CFLAGS='-O1 -g -fsanitize=thread' run-threads
