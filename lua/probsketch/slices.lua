@@ -21,7 +21,7 @@ local FURTHEST = 2 ^ 52
 
 local slices = {}
 
---- The number of the slice that a reading of the clock falls into; or nil and what is wrong with the reading, and a
+-- The number of the slice that a reading of the clock falls into; or nil and what is wrong with the reading, and a
 -- code where it is wrong for slices of this length only.
 function slices.number(self, reading)
   if type(reading) ~= "number" then
