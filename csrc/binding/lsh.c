@@ -2,6 +2,7 @@
  * calls it. A signature is a string, the minima of a minhash as they are in its bytes. */
 #include "binding/lsh.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/sharing.h"
@@ -107,11 +108,38 @@ static int band_keys(lua_State *L)
   return 1;
 }
 
+/* copy(set, size): a table of what is in another at one moment, however finalisers change that one:
+ * next() may run them on some Luas, and fails then. `size` is how many there are, or were. O(size).
+ */
+static int copy(lua_State *L)
+{
+  luaL_checktype(L, 1, LUA_TTABLE);
+  uint64_t n = psl_whole(L, 2, "size", 0), room;
+  do {
+    room = n;
+    n = 0;
+    lua_settop(L, 1);
+    lua_createtable(L, 0, room > INT_MAX ? INT_MAX : (int)room);
+    lua_pushnil(L);
+    for (; lua_next(L, 1) != 0; n++) {
+      if (n < room) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, 2);
+      } else {
+        lua_pop(L, 1);
+      }
+    }
+  } while (n > room);
+  return 1;
+}
+
 const luaL_Reg psl_lsh_functions[] = {
     {"key", key},
     {"before", before},
     {"signature", signature},
     {"agreement", agreement},
     {"band_keys", band_keys},
+    {"copy", copy},
     {NULL, NULL},
 };

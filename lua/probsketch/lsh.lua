@@ -12,7 +12,7 @@ local container = require "probsketch.container"
 local check = require "probsketch.options"
 
 local c = core.lsh
-local floor, max = math.floor, math.max
+local floor = math.floor
 local format = string.format
 local sort = table.sort
 
@@ -53,16 +53,29 @@ end
 -- ---- buckets
 --
 -- `buckets` has what documents have each band key: the id itself where there is one, as nearly everywhere, else
--- { size =, room =, ids = { [id] = true } }, `room` being the most there have been. Those that lead nowhere, since the
--- memory ran out in between, are passed over by query(). Making tables and strings may run a finaliser, and that may
--- insert and remove documents.
+-- { size =, room =, ids = { [id] = true } }, `room` being the most there have been. A document that has a signature is
+-- in the buckets of all its keys. What else is there leads nowhere, since the memory ran out or documents came and went
+-- in between, and is passed over by query().
+--
+-- Making tables and strings may run a finaliser, and on some Luas so does each call of a function: that may insert and
+-- remove documents. So between looking and changing nothing is called.
+
+-- What is in the bucket of a key, and its type.
+local function look(buckets, key)
+  local bucket, kind
+  repeat
+    bucket = buckets[key]
+    kind = type(bucket)
+  until buckets[key] == bucket
+  return bucket, kind
+end
 
 local function put(buckets, key, id)
-  local bucket = buckets[key]
-  if bucket == nil then
+  local bucket, kind = look(buckets, key)
+  if kind == "nil" then
     buckets[key] = id
     return
-  elseif type(bucket) == "string" then
+  elseif kind == "string" then
     if bucket == id then
       return
     end
@@ -75,28 +88,35 @@ local function put(buckets, key, id)
   if not bucket.ids[id] then
     bucket.ids[id] = true
     bucket.size = bucket.size + 1
-    bucket.room = max(bucket.room, bucket.size)
+    if bucket.size > bucket.room then
+      bucket.room = bucket.size
+    end
   end
 end
 
 -- A table keeps its room when it gets emptier, and next() goes over all of it: so now and then a smaller one is made.
 local function shrink(bucket)
-  local ids = {}
-  for id in pairs(bucket.ids) do
-    ids[id] = true
-  end
-  bucket.ids, bucket.room = ids, bucket.size
+  bucket.ids = c.copy(bucket.ids, bucket.size)
+  bucket.room = bucket.size
 end
 
-local function take_out(buckets, key, id)
-  local bucket = buckets[key]
-  if bucket == id then
+-- Takes a document out of a bucket that it is not in by its signature, which is nil for one that is removed; nothing if
+-- it has another one by now.
+local function take_out(self, key, id, signature)
+  local buckets = self.buckets
+  local bucket, kind = look(buckets, key)
+  if self.signatures[id] ~= signature then
+    return
+  elseif bucket == id then
     buckets[key] = nil
-  elseif type(bucket) == "table" and bucket.ids[id] then
+  elseif kind == "table" and bucket.ids[id] then
     bucket.ids[id] = nil
     bucket.size = bucket.size - 1
-    if bucket.size == 1 then
-      buckets[key] = next(bucket.ids)
+    if bucket.size <= 1 then
+      local last = next(bucket.ids)
+      if bucket.size <= 1 and buckets[key] == bucket then
+        buckets[key] = last
+      end
     elseif bucket.size * 4 <= bucket.room then
       shrink(bucket)
     end
@@ -120,13 +140,15 @@ end
 -- Whatever may run out of memory comes before what is there is taken away.
 local function insert(self, id, signature)
   local keys = keys_of(self, signature)
-  local before, keys_before
+  local changes, before, keys_before
   repeat
+    changes = self.changes
     before, keys_before = document(self, id)
     for i = 1, #keys do
       put(self.buckets, keys[i], id)
     end
-  until self.signatures[id] == before
+  until self.changes == changes
+  self.changes = changes + 1
   self.signatures[id] = signature
   if not before then
     self.size = self.size + 1
@@ -134,7 +156,7 @@ local function insert(self, id, signature)
   end
   for i = 1, #keys do
     if keys_before[i] ~= keys[i] then
-      take_out(self.buckets, keys_before[i], id)
+      take_out(self, keys_before[i], id, signature)
     end
   end
 end
@@ -198,10 +220,11 @@ function lsh:remove(id)
   if not signature then
     return false
   end
+  self.changes = self.changes + 1
   self.signatures[key] = nil
   self.size = self.size - 1
   for i = 1, #keys do
-    take_out(self.buckets, keys[i], key)
+    take_out(self, keys[i], key, nil)
   end
   return true
 end
@@ -234,7 +257,7 @@ function lsh:query(minhash)
     if type(bucket) == "string" then
       candidates[bucket] = true
     elseif bucket then
-      for id in pairs(bucket.ids) do
+      for id in pairs(c.copy(bucket.ids, bucket.size)) do
         candidates[id] = true
       end
     end
@@ -288,12 +311,13 @@ end
 -- @treturn string
 function lsh:encode()
   local ids, parts = {}, { { "", self.model:encode() } }
-  for id in pairs(self.signatures) do
+  local signatures = c.copy(self.signatures, self.size)
+  for id in pairs(signatures) do
     ids[#ids + 1] = id
   end
   sort(ids, c.before)
   for i = 1, #ids do
-    parts[i + 1] = { ids[i], self.signatures[ids[i]] }
+    parts[i + 1] = { ids[i], signatures[ids[i]] }
   end
   return container.write("lsh", { { "threshold", self.threshold } }, parts)
 end
@@ -351,6 +375,7 @@ local function new(threshold, model)
   return setmetatable({
     threshold = threshold, model = model, bands = bands, rows = rows,
     size = 0,        -- documents
+    changes = 0,     -- how often one came or went
     signatures = {}, -- by id
     buckets = {},    -- by band key
   }, metatable)
