@@ -99,19 +99,10 @@ local function metrics()
   end)
 end
 
--- The processes that answer. Others look after the cache.
-local function workers()
-  local pids = {}
-  for _, pid in ipairs(server:workers()) do
-    pids[#pids + 1] = files.read(("/proc/%d/cmdline"):format(pid)):find "worker process" and pid or nil
-  end
-  return pids
-end
-
 -- The mappings of the block-list that there are in all of them.
 local function mappings()
   local found = {}
-  for _, pid in ipairs(workers()) do
+  for _, pid in ipairs(server:workers()) do
     for file in files.read(("/proc/%d/maps"):format(pid)):gmatch "(/[^\n]*)\n" do
       found[#found + 1] = file:sub(1, #blocked) == blocked and file or nil
     end
@@ -248,7 +239,7 @@ describe("examples/nginx", function()
       local value = metrics()
       assert.equal(300, value("site_url_requests", { url = "/api/hottest" }))
       assert.equal(200 + more, value("site_url_requests", { url = "/api/second" }))
-      local old = workers()
+      local old = server:workers()
       for _, pid in ipairs(old) do
         server:signal("KILL", pid)
       end

@@ -101,7 +101,7 @@ end
 
 -- Writes the configuration: a whole one, or `pieces` of ours: workers (1), user (root), http and server. In it
 -- @directory@ stands for the server's, @path@ and @cpath@ for where Lua finds the module, which is said unless it says
--- something itself.
+-- something itself. How many workers there are is said in figures.
 function server:configure(pieces)
   local values = {
     directory = self.directory,
@@ -120,6 +120,7 @@ function server:configure(pieces)
   for _ = 1, 2 do -- pieces have such names in them, too
     text = text:gsub("@(%l+)@", values)
   end
+  self.count = tonumber(text:match "worker_processes (%d+);")
   files.write(self.directory .. "/nginx.conf", text)
 end
 
@@ -148,7 +149,7 @@ function server:find_master(before)
     local pid = is_there(path) and tonumber(files.read(path))
     return pid and pid ~= before and pid
   end)
-  self:wait_for("worker", function() return self:workers()[1] end)
+  self:wait_for_others {}
 end
 
 -- Stops it as it is, and leaves the directory.
@@ -170,11 +171,20 @@ function server:log()
   return is_there(self.directory .. "/error.log") and files.read(self.directory .. "/error.log") or ""
 end
 
--- The processes that answer, as numbers.
+local function title_of(pid)
+  local file = io.open(("/proc/%d/cmdline"):format(pid), "rb")
+  local title = file and file:read "*a"
+  if file then
+    file:close()
+  end
+  return title or ""
+end
+
+-- The processes that answer, as numbers, and those that are about to end. Others look after a cache.
 function server:workers()
   local pids = {}
   for pid in files.read(("/proc/%d/task/%d/children"):format(self.pid, self.pid)):gmatch "%d+" do
-    pids[#pids + 1] = tonumber(pid)
+    pids[#pids + 1] = title_of(pid):find "worker process" and tonumber(pid) or nil
   end
   return pids
 end
@@ -183,9 +193,9 @@ function server:signal(name, pid)
   os.execute(("kill -%s %d"):format(name, pid or self.pid))
 end
 
--- Waits until these workers are gone and there are as many as they were, or so many.
-function server:wait_for_others(old, count)
-  self:wait_for("new workers", function()
+-- Waits until there are all workers, and none of these.
+function server:wait_for_others(old)
+  self:wait_for("workers", function()
     local pids = self:workers()
     for _, pid in ipairs(pids) do
       for _, each in ipairs(old) do
@@ -194,15 +204,14 @@ function server:wait_for_others(old, count)
         end
       end
     end
-    return #pids >= (count or #old)
+    return #pids == self.count
   end)
 end
 
 -- Kills a worker at once, and waits until there is another.
 function server:kill_worker(pid)
-  local count = #self:workers()
   self:signal("KILL", pid)
-  self:wait_for_others({ pid }, count)
+  self:wait_for_others { pid }
 end
 
 -- Has it read its configuration and all Lua files again; waits until the workers from before are gone.
