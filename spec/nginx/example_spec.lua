@@ -92,9 +92,15 @@ local function requests_of(value, location)
   return value("site_requests_total", { location = location })
 end
 
--- The metrics as they are after all that was sent.
-local function metrics()
-  return metrics_when(("%d requests"):format(sent), function(value)
+-- The metrics as they are after all that was sent, and after the workers have told of these URLs.
+local function metrics(...)
+  local urls = { ... }
+  return metrics_when(("%d requests, %s"):format(sent, table.concat(urls, " ")), function(value)
+    for _, url in ipairs(urls) do
+      if not value("site_url_requests", { url = url }) then
+        return false
+      end
+    end
     return requests_of(value, "pages") + requests_of(value, "api") == sent
   end)
 end
@@ -236,7 +242,7 @@ describe("examples/nginx", function()
     send(repeated("/api/hottest?ms=5", 300), 16)
     send(repeated("/api/second?ms=5", 200), 16)
     for more = 0, 1 do
-      local value = metrics()
+      local value = metrics("/api/hottest", "/api/second")
       assert.equal(300, value("site_url_requests", { url = "/api/hottest" }))
       assert.equal(200 + more, value("site_url_requests", { url = "/api/second" }))
       local old = server:workers()
@@ -264,7 +270,7 @@ describe("examples/nginx", function()
   it("shows what clients sent as it was, and as nothing else", function()
     local url = [[/<script>alert(1)</script>"'&amp;\{}/%FF%E2%80%AE%0A%25]]
     send(repeated("/%3Cscript%3Ealert(1)%3C/script%3E%22%27&amp;%5C%7B%7D/%ff%e2%80%ae%0a%25?ms=0", 350), 16)
-    assert.equal(350, metrics()("site_url_requests", { url = url }))
+    assert.equal(350, metrics(url)("site_url_requests", { url = url }))
     local page = markup.parse((server:get "/stats"))
     local found = 0
     for _, element in ipairs(page) do
