@@ -79,9 +79,12 @@ end
 function slices.past(self)
   while not self.past do
     local newest = self.newest
-    local past = unite(self, held_between(self, newest - self.slices, newest - 1), "past_room")
-    if self.newest == newest then
-      self.past = past
+    local sketches = held_between(self, newest - self.slices, newest - 1)
+    if not self.past and self.newest == newest then
+      local past = unite(self, sketches, "past_room")
+      if not self.past and self.newest == newest then
+        self.past = past
+      end
     end
   end
   return self.past
@@ -134,12 +137,22 @@ function slices.current(self, reading, level)
     end
     sketch = sketch or self.empty:copy()
     if self.newest == newest then
-      self.held[number], self.current, self.newest, self.past = sketch, sketch, number, nil
+      self.held[number], self.current, self.newest, self.past, self.fresh = sketch, sketch, number, nil, false
     end
     newest = self.newest
   end
   self.added_at = reading
   return self.current
+end
+
+-- The sketches whose union covers slices `from` to `number`; `newest` is self.newest.
+local function covering(self, from, number, newest)
+  if number > newest then
+    return held_between(self, from, newest)
+  end
+  -- Also when the clock has been set back: all that is held is in, until something is added.
+  local past, now = slices.past(self), self.current
+  return rawequal(past, self.empty) and { now } or { past, now }
 end
 
 -- The sketch to ask now, and the number of the first slice that it covers. The sketch is for the time of a call.
@@ -148,22 +161,19 @@ function slices.view(self, level)
   if not number then
     error(problem, level + 1)
   end
-  local newest = self.newest
   local from = number - self.slices
-  if not newest then
-    return self.empty, from
-  elseif self.fresh and self.view and self.view_from == from then
+  if self.newest and self.fresh and self.view and self.view_from == from then
     return self.view, from
   end
-  self.view, self.fresh = nil, true
-  local sketches
-  if number > newest then
-    sketches = held_between(self, from, newest)
-  else -- also when the clock has been set back: all that is held is in, until something is added
-    local past, now = slices.past(self), self.current
-    sketches = rawequal(past, self.empty) and { now } or { past, now }
-  end
-  local view = unite(self, sketches, "view_room")
+  local view
+  repeat -- until no finaliser has added or asked meanwhile
+    local newest = self.newest
+    if not newest then
+      return self.empty, from
+    end
+    self.view, self.fresh = nil, true
+    view = unite(self, covering(self, from, number, newest), "view_room")
+  until self.fresh and not self.view
   self.view, self.view_from = view, from
   return view, from
 end

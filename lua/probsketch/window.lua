@@ -187,40 +187,44 @@ local asking = {
 -- The sketch to add to. Written out below in what is called for each key: a call costs as much as all else in it.
 local function slice_of(self)
   local reading = self.clock()
-  self.fresh = false
   return reading == self.added_at and self.current or current(self, reading, 3)
 end
 
+-- What was added is not in the view, also not in one that a finaliser asked for just before.
+local function added(self, ...)
+  self.fresh = false
+  return ...
+end
+
 local adding_several = {
-  add_many = function(self, array) return all(slice_of(self):add_many(array)) end,
-  add_shingles = function(self, text, n, unit) return (slice_of(self):add_shingles(text, n, unit)) end,
+  add_many = function(self, array) return added(self, slice_of(self):add_many(array)) end,
+  add_shingles = function(self, text, n, unit) return added(self, (slice_of(self):add_shingles(text, n, unit))) end,
 }
 
 local function add(self, key)
   local reading = self.clock()
-  self.fresh = false
   local slice = reading == self.added_at and self.current or current(self, reading, 2)
-  return all(slice:add(key))
+  return added(self, slice:add(key))
 end
 
 -- Where add() returns the sketch.
 local function add_value(self, x, weight)
   local reading = self.clock()
-  self.fresh = false
   local slice = reading == self.added_at and self.current or current(self, reading, 2)
   slice:add(x, weight)
+  self.fresh = false
   return self
 end
 
 -- Where add() promises that a key is new: in the slices before the current one it must be too.
 local function add_promising(self, key, n)
   local reading = self.clock()
-  self.fresh = false
   if reading ~= self.added_at then
     current(self, reading, 2)
   end
   local past = self.past or slices.past(self)
   local new, message, code = self.current:add(key, n)
+  self.fresh = false
   if new == nil then
     return nil, message, code
   end
@@ -230,12 +234,12 @@ end
 -- Where add() gives the key's estimate: those of all slices together are one too.
 local function add_estimating(self, key, n)
   local reading = self.clock()
-  self.fresh = false
   if reading ~= self.added_at then
     current(self, reading, 2)
   end
   local past = self.past or slices.past(self)
   local estimate, message, code = self.current:add(key, n)
+  self.fresh = false
   if estimate == nil then
     return nil, message, code
   end

@@ -6,6 +6,7 @@ local expect = require "spec.support.expect"
 local finaliser = require "spec.support.finaliser"
 local kinds = require "spec.support.kinds"
 local memory = require "spec.support.memory"
+local process = require "spec.support.process"
 
 local measured = memory.is_measurable and it or pending
 local long = tonumber(_VERSION:match "%d+%.%d+") > 5.1 and it or pending -- # of tables
@@ -209,6 +210,54 @@ describe("a window", function()
       collectgarbage() -- all of them, while their window is there
       assert.same(counts, { here = window:frequency "here", finaliser = window:frequency "finaliser" })
     end
+  end)
+
+  -- In a process with little else in it, where the collector comes round often.
+  it("answers with all that came, also when a finaliser has asked in the middle of the answer before", function()
+    assert.equal("all", process.run [[
+      local ps, finaliser = require "probsketch", require "spec.support.finaliser"
+      local random = require "spec.support.random"
+      collectgarbage("setpause", 0)
+      collectgarbage("setstepmul", 1000)
+      for seed = 1, 30 do
+        local numbers, now, slices, over = random.new(seed), 0, {}, false
+        local window = ps.window {
+          sketch = function() return ps.count_min { epsilon = 0.1 } end,
+          span = 60, slices = 6, clock = function() return now end,
+        }
+        local function add(key)
+          window:add(key)
+          local slice = math.floor(now / 10)
+          slices[slice] = (slices[slice] or 0) + 1
+        end
+        local function act()
+          if over then
+            return
+          end
+          add("a finaliser's")
+          if numbers:integer(4) == 1 then
+            window:count()
+          end
+        end
+        for step = 1, 300 do
+          finaliser(act)
+          finaliser(act)
+          add "ours"
+          now = now + numbers:integer(8)
+          if step % 3 == 0 then
+            window:count()
+          end
+        end
+        collectgarbage()
+        over = true
+        local expected, current = 0, math.floor(now / 10)
+        for slice = current - 6, current do
+          expected = expected + (slices[slice] or 0)
+        end
+        assert(window:count() == expected, window:count() .. " of " .. expected)
+      end
+      io.write "all"
+    ]])
   end)
 
   it("covers the current slice and as many as it has before it", function()
