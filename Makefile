@@ -38,8 +38,8 @@ BINDING = \
   binding/cuckoo.c binding/fuse.c binding/count_min.c binding/top_k.c \
   binding/hyperloglog.c binding/tdigest.c binding/kll.c binding/ddsketch.c \
   binding/minhash.c binding/decoder.c binding/fast.c binding/key_set.c binding/keys.c \
-  binding/lsh.c binding/module.c binding/options.c binding/quantile.c binding/share.c \
-  binding/sketch.c binding/storage.c
+  binding/lsh.c binding/module.c binding/options.c binding/quantile.c binding/report.c \
+  binding/share.c binding/sketch.c binding/storage.c
 
 # ---- Lua: LUA is an interpreter by any name or path, NAME which of LUAS it is
 

@@ -121,6 +121,7 @@ build = {
         "csrc/binding/module.c",
         "csrc/binding/options.c",
         "csrc/binding/quantile.c",
+        "csrc/binding/report.c",
         "csrc/binding/share.c",
         "csrc/binding/sketch.c",
         "csrc/binding/storage.c",
